@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::{Configuration, USAGE};
-use crate::cli::output::{Output, print, print_json};
+use crate::cli::output::{Output, note, print, print_json};
 use prime_journal_postgres::without_password;
 use prime_settings::{Settings, reference_markdown};
 
@@ -37,16 +37,26 @@ enum ConfigCommand {
     },
 }
 
+/// The settings, as far as a daemon would start with them, and what is not set here.
+fn checked(configuration: &Configuration) -> anyhow::Result<(Settings, Vec<String>)> {
+    let settings = configuration.load()?;
+    let unset = prime_daemon::check(&settings)?;
+    Ok((settings, unset))
+}
+
 fn check(configuration: &Configuration, output: Output) -> anyhow::Result<ExitCode> {
-    match (configuration.load(), output) {
-        (Ok(settings), Output::Text) => {
+    match (checked(configuration), output) {
+        (Ok((settings, unset)), Output::Text) => {
             let hash = settings.hash();
             print(format_args!("the configuration is valid; its hash is {hash}\n"))?;
+            for sentence in unset {
+                note!("{sentence}");
+            }
         }
-        (Ok(settings), Output::Json) => {
-            print_json(&json!({"valid": true, "hash": settings.hash()}))?;
+        (Ok((settings, unset)), Output::Json) => {
+            print_json(&json!({"valid": true, "hash": settings.hash(), "unset": unset}))?;
         }
-        (Err(error), Output::Text) => return Err(error.into()),
+        (Err(error), Output::Text) => return Err(error),
         (Err(error), Output::Json) => {
             print_json(&json!({"valid": false, "error": error.to_string()}))?;
             return Ok(ExitCode::from(USAGE));

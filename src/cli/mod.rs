@@ -36,6 +36,7 @@ mod tasks;
 mod train;
 mod trajectories;
 mod values;
+mod webhooks;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -85,6 +86,8 @@ enum Command {
     Tasks(tasks::TasksArguments),
     /// List what a daemon starts at times of the clock, and start it now
     Schedules(schedules::SchedulesArguments),
+    /// Show the messages that a daemon holds for webhooks, and send them again
+    Webhooks(webhooks::WebhooksArguments),
     /// Check a problem of your own, and judge lines by it
     Problem(problem::ProblemArguments),
     /// Show, check or describe the configuration
@@ -165,6 +168,7 @@ pub fn main() -> ExitCode {
         Command::Model(arguments) => model::model(&arguments),
         Command::Tasks(arguments) => tasks::tasks(&arguments),
         Command::Schedules(arguments) => schedules::schedules(&arguments),
+        Command::Webhooks(arguments) => webhooks::webhooks(&arguments),
         Command::Problem(arguments) => problem::problem(&arguments),
         Command::Config(arguments) => config::config(&arguments),
         Command::Cluster(arguments) => cluster::cluster(&arguments),

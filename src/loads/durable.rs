@@ -277,6 +277,7 @@ impl DurableLaunch<'_> {
             input: problem.input(),
             is_of_program: false,
             module: None,
+            program: None,
             plan: RunPlan::single(self.steps + 1),
             approval: None,
             sampling: greedy(self.load.seed.fetch_add(1, Ordering::Relaxed)),

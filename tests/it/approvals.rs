@@ -411,3 +411,25 @@ fn a_person_may_edit_a_line_of_a_search_by_probabilities() {
     assert_ne!(record["status"], "failed", "{record}");
     assert!(record["approvals"]["edited"].as_u64().unwrap() > 0, "{record}");
 }
+
+#[test]
+fn a_key_has_so_many_runs_that_wait() {
+    let keys = [("ann", ""), ("bob", "")];
+    let keyed = Keyed::start(&keys, &[UNIFORM[0], "server.key_waiting_runs_max=1"]);
+    let first = keyed.post("ann", "/v1/runs", &run("every step")).location.unwrap();
+    // Once it has left the memory.
+    keyed.until("ann", "/readyz", |body| body["open_runs"] == 0);
+
+    let refused = keyed.post("ann", "/v1/runs", &run("every step"));
+    refused.refused(429, None, &["1 runs of this key wait", "server.key_waiting_runs_max"]);
+    assert_eq!(refused.body["error"]["code"], "too_many_waiting_runs");
+    // Other keys, and runs that hold no step, are not concerned.
+    let mut plain = run("");
+    plain.as_object_mut().unwrap().remove("approve");
+    assert_eq!(keyed.post("ann", "/v1/runs", &plain).status, 202);
+    assert_eq!(keyed.post("bob", "/v1/runs", &run("every step")).status, 202);
+
+    assert_eq!(keyed.post("ann", &format!("{first}/cancel"), &json!({})).status, 200);
+    keyed.until("ann", &first, |record| record["status"] == "cancelled");
+    assert_eq!(keyed.post("ann", "/v1/runs", &run("every step")).status, 202);
+}

@@ -177,3 +177,25 @@ fn models_without_a_price_are_named_where_money_is_limited() {
     assert!(record["notes"].as_array().unwrap().contains(&json!(note)), "{record}");
     assert!(record["tokens"].get("cost").is_none(), "{record}");
 }
+
+#[test]
+fn turns_that_are_tried_count_towards_the_day_of_their_key() {
+    let stub = server(RIGHT);
+    let all = asking(&stub);
+    let mut sets: Vec<&str> = all.iter().map(String::as_str).collect();
+    sets.extend([PRICE, "run.max_rounds=1", "server.key_cost_per_day_max=0.0003"]);
+    let daemon = Daemon::start(&sets);
+    let run = daemon.submitted(&json!({"task": TASK}));
+    daemon.finished(&run);
+    daemon.until("/v1/overview", |body| body["total"]["cost"] == json!(TURN));
+
+    let steps = daemon.get(&format!("{run}/steps")).body;
+    let path = format!("{run}/steps/{}/try", steps["steps"][0]["seq"]);
+    let body = r#"{"role": "executor"}"#;
+    let tried = daemon.post_text(&path, body);
+    assert_eq!((tried.status, &tried.body["action"]), (200, &json!(RIGHT)), "{tried:?}");
+    let refused = daemon.post_text(&path, body);
+    refused.refused(429, None, &["cost 0.00036, ", "may cost 0.0003 "]);
+    assert_eq!(refused.body["error"]["code"], "daily_cost_spent");
+    daemon.submit(&json!({"task": TASK})).refused(429, None, &["may cost 0.0003 "]);
+}

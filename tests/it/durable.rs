@@ -270,6 +270,9 @@ fn a_fork_begins_where_it_says_and_stands_alone() {
     let (ours, theirs) = (lines(&child), lines(&run));
     assert!(ours[..500] == theirs[..500], "the first 500 events are the parent's");
     assert!(ours[500].contains(r#""event":"forked""#), "{}", ours[500]);
+    let of_fork: Value = serde_json::from_str(&ours[500]).unwrap();
+    assert_eq!((&of_fork["seq"], &of_fork["parent_seq"]), (&json!(501), &json!(500)));
+    assert_eq!(ours[500].matches(r#""seq":"#).count(), 1, "{}", ours[500]);
     assert!(ours[501..] != theirs[500..], "another seed goes another way");
     assert_eq!(daemon.get(&run).body, parent, "the parent is as it was");
     chain(&daemon, &child);

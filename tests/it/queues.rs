@@ -89,6 +89,74 @@ fn the_order_survives_a_kill_and_what_had_begun_comes_first() {
 }
 
 #[test]
+fn a_run_that_had_begun_is_queued_again_until_it_has_a_place() {
+    let daemon = Daemon::start(&["queue.running_max=2"]);
+    let runs = [daemon.submitted(&long_run()), daemon.submitted(&long_run())];
+    for run in &runs {
+        daemon.with_events(run, 1);
+    }
+
+    let daemon = Daemon::start_in(&daemon.kill(), &[ONE]);
+    until_running(&daemon, &runs[0]);
+    let queued = daemon.until(&runs[1], |record| record["status"] == "queued");
+    assert!(queued["events"].as_u64() > Some(0), "{queued}");
+    let listed = |list: &Value| list["runs"].as_array().is_some_and(|runs| runs.len() == 1);
+    let listed = daemon.until("/v1/runs?status=queued", listed);
+    assert_eq!(listed["runs"][0]["id"], queued["id"]);
+
+    cancel(&daemon, &runs[0]);
+    until_running(&daemon, &runs[1]);
+}
+
+#[test]
+fn the_last_year_has_a_last_day() {
+    let daemon = Daemon::start(&[]);
+    let last = "9999-12-31T23:59:59Z";
+    let run = daemon.submitted(&with(short(), &json!({"deadline": last})));
+    let record = daemon.finished(&run);
+    assert_eq!(
+        (&record["status"], &record["deadline"].as_str().map(|text| &text[..10])),
+        (&json!("verified"), &Some("9999-12-30"))
+    );
+    let far = daemon.submitted(&with(short(), &json!({"not_before": last})));
+    assert_eq!(daemon.get(&far).body["status"], "queued");
+    cancel(&daemon, &far);
+    assert_eq!(daemon.get(&format!("/v1/runs?before={last}")).status, 200);
+    daemon.submit(&with(short(), &json!({"deadline": "9999-12-32T00:00:00Z"}))).refused(
+        400,
+        Some("deadline"),
+        &["must be a time"],
+    );
+}
+
+#[test]
+fn a_fork_keeps_a_deadline_that_is_ahead_and_says_which_is_not() {
+    let daemon = Daemon::start(&[]);
+    let later = in_seconds(3_600);
+    let run = daemon.submitted(&with(long_run(), &json!({"deadline": later})));
+    daemon.with_events(&run, 10);
+    cancel(&daemon, &run);
+    let parent = daemon.get(&run).body;
+    let fork = daemon.post(&format!("{run}/fork?seq=5"));
+    assert_eq!((fork.status, &fork.body["deadline"]), (202, &parent["deadline"]), "{fork:?}");
+    cancel(&daemon, fork.location.as_deref().unwrap());
+
+    let run = daemon.submitted(&with(long_run(), &json!({"deadline": in_seconds(1)})));
+    let ended = daemon.finished(&run);
+    assert_eq!(ended["outcome"], "deadline_passed");
+    let is_noted = |answer: &crate::daemon::Answer| {
+        let notes = answer.body["notes"].to_string();
+        let passed = ended["deadline"].as_str().unwrap();
+        answer.body["deadline"].is_null() && notes.contains(passed) && notes.contains("had passed")
+    };
+    for path in ["fork?seq=5", "retry"] {
+        let again = daemon.post(&format!("{run}/{path}"));
+        assert!(again.status == 202 && is_noted(&again), "{path}: {again:?}");
+        cancel(&daemon, again.location.as_deref().unwrap());
+    }
+}
+
+#[test]
 fn waiting_raises_a_run_above_others() {
     let daemon = Daemon::start(&[ONE, "queue.aging_ms=1"]);
     let first = daemon.submitted(&long_run());

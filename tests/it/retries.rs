@@ -8,6 +8,10 @@ use crate::daemon::{Daemon, long_run};
 /// A daemon whose executor, a program, proposes the first of the numbers 1 to 4 that was not
 /// rejected at its state, and gives up a state after two proposals.
 fn counting() -> Daemon {
+    counting_with(&[])
+}
+
+fn counting_with(more: &[&str]) -> Daemon {
     let program = "import json, sys
 print(json.dumps({'prime': 1}), flush=True)
 for line in sys.stdin:
@@ -16,12 +20,14 @@ for line in sys.stdin:
         left = [n for n in '1234' if n not in request['excluded']]
         print(json.dumps({'id': request['id'], 'action': (left or ['1'])[0]}), flush=True)";
     let command = json!(["python3", "-c", program]);
-    Daemon::start(&[
+    let command = format!("agents.executor.program.command={command}");
+    let sets = [
         "agents.executor.implementation=process",
-        &format!("agents.executor.program.command={command}"),
+        &command,
         "run.attempts_max=2",
         "run.max_rounds=1",
-    ])
+    ];
+    Daemon::start(&[&sets, more].concat())
 }
 
 /// A problem whose only answer is 3.
@@ -107,4 +113,45 @@ fn only_what_is_over_and_not_verified_is_tried_again_and_once_for_each_key() {
     let daemon = Daemon::start(&[]);
     let open = daemon.submitted(&long_run());
     daemon.post(&format!("{open}/retry")).refused(409, None, &["is not over"]);
+}
+
+/// Two verifiers that disagree on every wrong line, so that each is flagged.
+const DISPUTED: [&str; 3] = [
+    "agents.verifier.implementation=ensemble",
+    "agents.verifier.ensemble.members=[\"rules\", \"none\"]",
+    "agents.verifier.ensemble.delta=0.0",
+];
+
+#[test]
+fn a_line_that_a_person_accepts_may_be_proposed_again() {
+    let daemon = counting_with(&DISPUTED);
+    let run = daemon.submitted(&three());
+    daemon.finished(&run);
+    let flagged = daemon.get(&format!("{run}/reviews")).body;
+    let steps = flagged["steps"].as_array().unwrap();
+    let lines: Vec<_> = steps.iter().map(|step| step["action"].as_str().unwrap()).collect();
+    assert_eq!(lines, ["1", "2"], "{flagged}");
+
+    // What the plan of a retry leaves out.
+    let left_out = || {
+        let retry = daemon.post(&format!("{run}/retry"));
+        assert_eq!(retry.status, 202, "{retry:?}");
+        let path = retry.location.unwrap();
+        daemon.finished(&path);
+        let spec = daemon.get(&format!("{path}/spec")).body;
+        let states = spec["plan"]["learnt"].as_array().cloned().unwrap_or_default();
+        let lines = states.iter().flat_map(|state| state["rejected"].as_array().unwrap());
+        lines.map(|line| line["line"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(left_out(), ["1", "2"]);
+
+    let review = |verdict: &str| {
+        let body = json!({"seq": steps[0]["seq"], "verdict": verdict}).to_string();
+        assert_eq!(daemon.post_text(&format!("{run}/reviews"), &body).status, 200);
+    };
+    review("accept");
+    assert_eq!(left_out(), ["2"]);
+    // The newest review counts.
+    review("reject");
+    assert_eq!(left_out(), ["1", "2"]);
 }

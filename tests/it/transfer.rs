@@ -342,3 +342,51 @@ fn a_run_leaves_as_spans_and_as_a_row() {
     let actions = row["actions"].as_array().unwrap();
     assert_eq!(json!(actions.len()), record["steps"], "{row}");
 }
+
+#[test]
+fn an_overview_counts_imported_runs_apart() {
+    let here = Daemon::start(&[]);
+    let (_, bundle) = exported(&here, &json!({"task": "n-queens", "index": 1, "fanout": 1}));
+    drop(here);
+
+    let there = Daemon::start(&[]);
+    there.finished(&there.submitted(&json!({"task": "bubble-sort", "fanout": 1})));
+    assert_eq!(import(&there, &bundle).status, 201);
+    let is_noted = |body: &Value| body["total"]["imported"] == 1 && body["total"]["open"] == 0;
+    let overview = there.until("/v1/overview", is_noted);
+    let total = &overview["total"];
+    assert_eq!((&total["runs"], &total["verified"]), (&json!(1), &json!(1)), "{total}");
+    let task = |name: &str| {
+        let tasks = overview["tasks"].as_array().unwrap();
+        let task = tasks.iter().find(|task| task["name"] == name).unwrap();
+        (task["runs"].clone(), task["imported"].clone(), task["steps"].clone())
+    };
+    assert_eq!(task("n-queens"), (json!(0), json!(1), json!(0)));
+    assert_eq!((task("bubble-sort").0, task("bubble-sort").1), (json!(1), json!(0)));
+    assert_eq!(overview["models"].to_string().matches("imported)").count(), 0);
+    let text = done(&["runs", "overview", "--url", &there.url("")]).stdout;
+    assert!(text.contains("1 imported"), "{text}");
+}
+
+/// JSON takes many times its size once it is read: a record of 16 MB would take hundreds.
+#[test]
+fn a_record_that_would_fill_the_memory_is_refused() {
+    let here = Daemon::start(&[]);
+    let (_, bundle) = exported(&here, &json!({"task": "n-queens", "index": 0, "fanout": 1}));
+    drop(here);
+    let there = Daemon::start(&[]);
+    let large = |of: u64| {
+        move |seq: u64, content: String| {
+            let zeros = "0,".repeat(8_000_000);
+            let longer = format!("{},\"x\":[{zeros}0]}}", content.strip_suffix('}').unwrap());
+            if seq == of { longer } else { content }
+        }
+    };
+    for record in [1, 2] {
+        let refused = import(&there, &forged(&bundle, |_| (), large(record)));
+        let part = format!("record {record} of the bundle has 160");
+        refused.refused(413, None, &[&part, "at most 8388608", "server.body_bytes_max"]);
+        assert_eq!(refused.body["error"]["code"], "record_too_large");
+    }
+    assert_eq!(import(&there, &bundle).status, 201);
+}

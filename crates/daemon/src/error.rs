@@ -155,6 +155,11 @@ impl ApiError {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
     }
 
+    /// 413: a part of the body is too large.
+    pub fn part_too_large(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "record_too_large", message)
+    }
+
     /// 414: path and query are too long.
     pub fn url_too_long(message: impl Into<String>) -> Self {
         Self::new(StatusCode::URI_TOO_LONG, "url_too_long", message)

@@ -10,7 +10,7 @@ use prime_engine::Engine;
 use prime_service::metrics::{CONTENT_TYPE, Metrics, TEXT_CONTENT_TYPE};
 
 /// The patterns that become labels; all other paths share one label.
-const ROUTES: [&str; 53] = [
+const ROUTES: [&str; 56] = [
     "/v1/runs",
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
@@ -42,6 +42,9 @@ const ROUTES: [&str; 53] = [
     "/v1/reload",
     "/v1/schedules",
     "/v1/schedules/{name}/runs",
+    "/v1/webhooks",
+    "/v1/webhooks/{name}/messages",
+    "/v1/webhooks/{name}/resend",
     "/v1/split",
     "/v1/cluster",
     "/v1/reports",
@@ -73,7 +76,7 @@ const REFUSALS: [u16; 2] = [429, 503];
 const OTHER: &str = "other";
 
 /// The usual reasons for refusals, which have a series from the start.
-const REASONS: [&str; 13] = [
+const REASONS: [&str; 14] = [
     "agent_failed",
     "draining",
     "engine_lost",
@@ -86,6 +89,7 @@ const REASONS: [&str; 13] = [
     "too_many_open_runs",
     "too_many_streams",
     "too_many_uploads",
+    "too_many_waiting_runs",
     "verify_queue_full",
 ];
 
@@ -143,6 +147,7 @@ pub async fn metrics(state: web::Data<State>, request: HttpRequest) -> HttpRespo
         runs.metrics().engine(&status);
     }
     runs.metrics().hangs(runs.app().hangs());
+    runs.metrics().stuck(runs.stuck_runs());
 
     let metrics = runs.metrics();
     let (bytes, nodes) = state.store.of(runs).await;

@@ -13,7 +13,8 @@
 //!   clients: `openai`; for agents with tools: `mcp`.
 //! - Routes of operations: `health`, from what `readiness` finds; `http_metrics`, with
 //!   `store_readings`; `reload`, `split`, `overview`, `catalog` with `uploads`, `cluster`,
-//!   `reports`, `openapi`.
+//!   `reports`, `schedules`, `webhooks`,
+//!   `openapi`.
 //! - `studio`: the page for browsers. `stop_signals`: what ends the process.
 //! - `head_requests`: HEAD for all of them. `latest_check`: a result that is renewed at most once
 //!   in a given time.
@@ -68,6 +69,7 @@ mod transfer;
 mod try_step;
 mod uploads;
 mod verify;
+mod webhooks;
 mod wire;
 
 use std::net::SocketAddr;
@@ -86,6 +88,7 @@ use prime_service::metrics::Metrics;
 use prime_service::runs::Schedules;
 use prime_service::telemetry::Telemetry;
 use prime_service::webhooks::Webhooks;
+use prime_settings::Settings;
 use state::State;
 use stop_signals::{StopSignal, handle_file_size_signal};
 
@@ -123,8 +126,37 @@ fn configure(config: &mut web::ServiceConfig) {
         .configure(try_step::configure)
         .configure(reports::configure)
         .configure(overview::configure)
-        .configure(schedules::configure);
+        .configure(schedules::configure)
+        .configure(webhooks::configure);
     config.default_service(web::to(|| async { Err::<HttpResponse, _>(ApiError::no_such_route()) }));
+}
+
+/// Checks what [`serve`] refuses before it opens anything, so that a configuration can be checked
+/// without a daemon. Returns what only the environment of the daemon decides: secrets that are not
+/// set here.
+///
+/// # Errors
+/// The first reason why a daemon would not start with these settings.
+pub fn check(settings: &Settings) -> Result<Vec<String>, DaemonError> {
+    guard::check_bind(&settings.server)?;
+    let mut unset = Vec::new();
+    let environment = environment_of_the_process();
+    // Any key will do for the other checks.
+    let stand_in = || format!("whsec_{}", "A".repeat(32));
+    let lookup = |variable: &str| Some(environment(variable).unwrap_or_else(stand_in));
+    drop(Webhooks::new(&settings.webhooks, lookup)?);
+    for (name, webhook) in &settings.webhooks {
+        if let Some(variable) =
+            webhook.secret_env.as_ref().filter(|name| environment(name).is_none())
+        {
+            unset.push(format!(
+                "`webhooks.{name}.secret_env` names {variable}, which is not set here: a daemon \
+                 needs it"
+            ));
+        }
+    }
+    drop(Schedules::of(settings)?);
+    Ok(unset)
 }
 
 /// Serves until SIGTERM or SIGINT. The next process resumes the runs that are open then.
@@ -150,7 +182,7 @@ pub async fn serve(
     };
     let webhooks = Webhooks::new(&settings.webhooks, &*environment_of_the_process())?;
 
-    let schedules = Schedules::of(&app, &settings)?;
+    let schedules = Schedules::of(&settings)?;
 
     let metrics = Metrics::new(jiff::Timestamp::now());
     let metrics = match prime_service::metrics::nvidia_gpus() {
@@ -190,6 +222,7 @@ pub async fn serve(
     actix::spawn(Arc::clone(&runs).run_deliveries());
     actix::spawn(Arc::clone(&runs).run_schedules());
     actix::spawn(Arc::clone(&runs).run_deadlines());
+    actix::spawn(Arc::clone(&runs).run_standstills());
     let reloading = Arc::clone(&runs);
     actix::spawn(async move {
         while let Some(Reload { settings: new, reply }) = new_settings.recv().await {

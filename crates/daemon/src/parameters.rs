@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 
 use super::error::ApiError;
 use super::guard::field_of;
+use prime_service::requests::parse_time;
 use prime_service::runs::check_wanted_label;
 
 /// Longest line of a person, in bytes.
@@ -75,11 +76,11 @@ pub(super) fn page_limit(wanted: Option<u32>) -> Result<u32, ApiError> {
 
 /// The time of a parameter, in milliseconds since 1970.
 pub(super) fn millis(name: &str, time: &str) -> Result<u64, ApiError> {
-    let time: jiff::Timestamp = time.parse().map_err(|error| {
+    let millis = parse_time(time).map_err(|error| {
         ApiError::bad_field(name, format!("must be a time such as 2026-02-03T04:05:06Z: {error}"))
     })?;
     // Nothing is older than 1970.
-    Ok(u64::try_from(time.as_millisecond()).unwrap_or(0))
+    Ok(u64::try_from(millis).unwrap_or(0))
 }
 
 /// The label that runs are looked for by, from the parameter `label`.

@@ -31,6 +31,7 @@ impl From<RunError> for ApiError {
             RunError::NoSuchTrajectory { .. } => Self::not_found("no_such_trajectory", message),
             RunError::Full { .. } => Self::too_many("queue_full", message, second),
             RunError::OwnerFull { .. } => Self::too_many("too_many_open_runs", message, second),
+            RunError::OwnerWaits { .. } => Self::too_many("too_many_waiting_runs", message, second),
             RunError::DayPaid { wait_ms, .. } => {
                 Self::too_many("daily_cost_spent", message, Duration::from_millis(wait_ms.into()))
             }

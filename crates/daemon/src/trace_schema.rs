@@ -125,8 +125,8 @@ pub enum TraceEvent {
     /// The events before this one are copied from another run.
     Forked {
         run: String,
-        /// The last of them.
-        seq: u64,
+        /// The last of them. Earlier versions wrote it as a second `seq`.
+        parent_seq: Option<u64>,
         /// What the verdicts from here on rest on.
         #[schema(value_type = Value, required = false)]
         basis: Value,
@@ -224,6 +224,10 @@ pub struct StepEvent {
     /// `sent`, whole. Only in traces with prompts.
     #[schema(nullable = false)]
     exchanges: Option<Vec<SentExchange>>,
+    /// What this step and those after it lack in this trace, and why: the program of the task
+    /// failed.
+    #[schema(nullable = false)]
+    left_out: Option<String>,
     /// The step's share in the trajectory's composite reward. Only in traces.
     #[schema(value_type = Object, required = false)]
     reward: Value,

@@ -72,6 +72,7 @@ impl From<BundleError> for ApiError {
         let message = error.to_string();
         match error {
             BundleError::Newer(_) => Self::unprocessable("newer_bundle", None, message),
+            BundleError::TooLarge { .. } => Self::part_too_large(message),
             BundleError::Differs(_) => Self::conflict("run_exists", message),
             BundleError::Run(error) => error.into(),
             BundleError::NoBundle(_)
@@ -186,7 +187,7 @@ pub async fn import(
     let bytes_max = state.runs.app().settings().server.import_bytes_max;
     let mut payload: Payload = payload.into_inner();
     let bundle = body_of(&request, &mut payload, bytes_max, "server.import_bytes_max").await?;
-    let arrived = state.runs.import(&owner, bundle.to_vec()).await?;
+    let arrived = state.runs.import(&owner, bundle).await?;
 
     let mut response = if arrived.is_new { HttpResponse::Created() } else { HttpResponse::Ok() };
     Ok(response

@@ -9,7 +9,7 @@ use super::background::in_background;
 use super::error::{ApiError, ErrorBody, method_not_allowed};
 use super::guard::{Body, json};
 use super::parameters::step_number;
-use super::request_context::authorized_run;
+use super::request_context::{authorized_run, owner_of};
 use super::state::State;
 use prime_agent_set::Names;
 use prime_protocol::{Opinion, Role, Usage, Verdict};
@@ -202,7 +202,7 @@ fn input_of(wanted: TryRequest, before: &BeforeStep) -> Result<TurnInput, ApiErr
 /// agents are those that it was accepted with; if the request replaces one, all agents are taken by
 /// their names from the present configuration. Models are asked anew: an engine with the recorded
 /// seed gives the recorded answer, a server need not. Nothing is recorded, and no run's budget pays
-/// for it.
+/// for it; what it costs counts towards the day of the key (`server.key_cost_per_day_max`).
 #[utoipa::path(
     post, path = "/v1/runs/{id}/steps/{seq}/try", tag = "runs", operation_id = "try_agent",
     params(("id", description = "The run's `id`"), ("seq" = u64, description = "The number of the step's event")),
@@ -235,6 +235,9 @@ pub async fn try_agent(
         check_overrides(&app.settings().server, &chosen)
             .map_err(|error| error.moved_to("agent"))?;
     }
+
+    let owner = owner_of(&request);
+    state.runs.check_day(&owner).await?;
 
     let mut before = state.runs.store().before_step(&id, seq).await?;
     // The agents of an imported run may be anything: this daemon's own take their turns.
@@ -269,6 +272,9 @@ pub async fn try_agent(
     let turn = try_turn(&agents, &mut before.trajectory, input).await;
     let TriedTurn { proposal, line, refusal, verdict, ruling, failure } = turn;
     let exchanges: Vec<_> = exchanges.take().into_iter().map(ModelExchange::from).collect();
+    for cost in exchanges.iter().filter_map(|exchange| exchange.usage.cost) {
+        state.runs.count_try(&owner, cost);
+    }
     if is_edited && exchanges.is_empty() && failure.is_none() {
         let reason = "no agent of this turn asked a model: leave it out, or try another agent";
         return Err(ApiError::bad_field(first_edited, reason));

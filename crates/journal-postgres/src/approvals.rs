@@ -118,6 +118,15 @@ pub(super) async fn hold(
     Ok(transaction.commit().await?)
 }
 
+pub(super) async fn parked_runs(client: &Object, owner: &str, most: u32) -> Result<u32, Failure> {
+    let sql = "SELECT count(*) FROM (
+        SELECT FROM run r JOIN head h ON h.run = r.no
+        WHERE r.owner = $1 AND NOT r.is_over AND NOT h.is_open LIMIT $2) parked";
+    let statement = client.prepare_cached(sql).await?;
+    let row = client.query_one(&statement, &[&encode(owner), &i64::from(most)]).await?;
+    Ok(u32::try_from(row.get::<_, i64>(0)).unwrap_or(u32::MAX))
+}
+
 /// Frees a run that this node holds. Returns whether a node may take it at once.
 pub(super) async fn park(
     client: &mut Object,

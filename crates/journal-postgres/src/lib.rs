@@ -57,11 +57,11 @@ use self::writer::Writer;
 use prime_journal::compression::Packer;
 use prime_journal::lease::{NodeId, Timing};
 use prime_journal::{
-    ApprovalQuery, ApprovalRow, Approvals, Assignees, Claimed, Claims, Cluster, ClusterStatus,
-    Decided, FlaggedEvent, IdempotencyKey, Journal, JournalError, Message, NewApproval, Outbox,
-    OutboxCount, Query, Removed, Retention, RunLabels, RunRow, RunRows, ScheduleMarks, SearchEntry,
-    SearchIndex, SearchPage, SearchQuery, Segment, Settlement, Size, Snapshot, Stored, TaskVersion,
-    Totals, Unnoted, UploadLimits, Uploads, Write,
+    ApprovalQuery, ApprovalRow, Approvals, Assignees, AttemptFailure, Claimed, Claims, Cluster,
+    ClusterStatus, Decided, FlaggedEvent, IdempotencyKey, Journal, JournalError, ListedMessage,
+    Message, NewApproval, Outbox, OutboxCount, OutboxQuery, Query, Removed, Retention, RunLabels,
+    RunRow, RunRows, ScheduleMarks, SearchEntry, SearchIndex, SearchPage, SearchQuery, Segment,
+    Settlement, Size, Snapshot, Stored, TaskVersion, Totals, Unnoted, UploadLimits, Uploads, Write,
 };
 
 /// How a node uses the store.
@@ -357,6 +357,18 @@ impl Outbox for PostgresJournal {
         self.session.run(async |client: &mut Object| outbox::waiting(client, run).await)
     }
 
+    fn listed(&self, query: &OutboxQuery) -> Result<Vec<ListedMessage>, JournalError> {
+        self.session.run(async |client: &mut Object| outbox::listed(client, query).await)
+    }
+
+    fn last_failure(&self, endpoint: &str) -> Result<Option<AttemptFailure>, JournalError> {
+        self.session.run(async |client: &mut Object| outbox::last_failure(client, endpoint).await)
+    }
+
+    fn resend(&self, endpoint: &str, ids: Option<&[String]>) -> Result<u64, JournalError> {
+        self.session.run(async |client: &mut Object| outbox::resend(client, endpoint, ids).await)
+    }
+
     fn counts(&self) -> Result<Vec<OutboxCount>, JournalError> {
         self.session.run(async |client: &mut Object| outbox::counts(client).await)
     }
@@ -410,6 +422,11 @@ impl Approvals for PostgresJournal {
 
     fn waiting(&self, query: &ApprovalQuery) -> Result<Vec<ApprovalRow>, JournalError> {
         self.session.run(async |client: &mut Object| approvals::waiting(client, query).await)
+    }
+
+    fn parked_runs(&self, owner: &str, most: u32) -> Result<u32, JournalError> {
+        self.session
+            .run(async |client: &mut Object| approvals::parked_runs(client, owner, most).await)
     }
 
     fn due(

@@ -7,7 +7,10 @@ use tokio_postgres::Row;
 use super::error_code::Failure;
 use super::queries::{damaged, natural, signed};
 use super::text::{decode, encode};
-use prime_journal::{Claimed, Claims, Message, OutboxCount, Settlement};
+use prime_journal::{
+    AttemptFailure, Claimed, Claims, LISTED_BODY_CHARS, ListedMessage, Message, OutboxCount,
+    OutboxQuery, Settlement,
+};
 
 /// Created apart from the other tables, because databases of earlier versions do not have it.
 /// `due_ms` is NULL for a message that was given up, 0 for a new one, and the end of the claim
@@ -26,6 +29,15 @@ const SCHEMA: &str = r#"
     );
     CREATE INDEX outbox_due ON outbox (endpoint, due_ms, no) WHERE due_ms IS NOT NULL;
     CREATE INDEX outbox_of_run ON outbox (run, endpoint, no);
+"#;
+
+/// Why the last attempt of a message failed.
+const FAILURES: &str = r#"
+    CREATE TABLE outbox_failure (
+        no bigint PRIMARY KEY REFERENCES outbox (no) ON DELETE CASCADE,
+        failed_ms bigint NOT NULL,
+        reason text COLLATE "C" NOT NULL
+    );
 "#;
 
 /// The part of a commit's statement that writes its messages, with the numbers of its values.
@@ -65,6 +77,10 @@ pub(super) async fn create_missing(
     let sql = "SELECT to_regclass('outbox') IS NOT NULL";
     if !transaction.query_one(sql, &[]).await?.get::<_, bool>(0) {
         transaction.batch_execute(SCHEMA).await?;
+    }
+    let sql = "SELECT to_regclass('outbox_failure') IS NOT NULL";
+    if !transaction.query_one(sql, &[]).await?.get::<_, bool>(0) {
+        transaction.batch_execute(FAILURES).await?;
     }
     Ok(())
 }
@@ -119,7 +135,7 @@ pub(super) async fn settle(
     let transaction = client.transaction().await?;
     let mut changed = 0;
     for (claimed, settlement) in settled {
-        changed += usize::from(settle_one(&transaction, claimed, *settlement).await?);
+        changed += usize::from(settle_one(&transaction, claimed, settlement).await?);
     }
     transaction.commit().await?;
     Ok(changed)
@@ -128,7 +144,7 @@ pub(super) async fn settle(
 async fn settle_one(
     client: &Transaction<'_>,
     claimed: &Claimed,
-    settlement: Settlement,
+    settlement: &Settlement,
 ) -> Result<bool, Failure> {
     let (no, claim) = claimed.numbers();
     let changed = match settlement {
@@ -136,13 +152,16 @@ async fn settle_one(
             let sql = "DELETE FROM outbox WHERE no = $1 AND claims = $2";
             client.execute(&client.prepare_cached(sql).await?, &[&no, &claim]).await?
         }
-        Settlement::GivenUp => {
+        Settlement::GivenUp { reason } => {
             let sql = "UPDATE outbox SET due_ms = NULL, failed = failed + 1
                 WHERE no = $1 AND claims = $2";
-            client.execute(&client.prepare_cached(sql).await?, &[&no, &claim]).await?
+            let changed =
+                client.execute(&client.prepare_cached(sql).await?, &[&no, &claim]).await?;
+            note_failure(client, no, reason, changed > 0).await?;
+            changed
         }
-        Settlement::Retry { after_ms } => {
-            let after = signed(after_ms, "the pause")?;
+        Settlement::Retry { after_ms, reason } => {
+            let after = signed(*after_ms, "the pause")?;
             // The messages that must wait for it need no look before then.
             let sql = format!(
                 "WITH failed AS (
@@ -157,10 +176,88 @@ async fn settle_one(
             );
             let statement = client.prepare_cached(&sql).await?;
             let row = client.query_one(&statement, &[&no, &claim, &after]).await?;
-            return Ok(row.get::<_, i64>(0) > 0);
+            let has_changed = row.get::<_, i64>(0) > 0;
+            note_failure(client, no, reason, has_changed).await?;
+            return Ok(has_changed);
         }
     };
     Ok(changed > 0)
+}
+
+/// Keeps why a message's last attempt failed, if the attempt counted.
+async fn note_failure(
+    client: &Transaction<'_>,
+    no: i64,
+    reason: &str,
+    has_changed: bool,
+) -> Result<(), Failure> {
+    if !has_changed {
+        return Ok(());
+    }
+    let sql = format!(
+        "INSERT INTO outbox_failure (no, failed_ms, reason) VALUES ($1, {NOW}, $2)
+        ON CONFLICT (no) DO UPDATE SET failed_ms = excluded.failed_ms, reason = excluded.reason"
+    );
+    client.execute(&client.prepare_cached(&sql).await?, &[&no, &encode(reason)]).await?;
+    Ok(())
+}
+
+/// The failure in two columns from this one on.
+fn failure(row: &Row, column: usize) -> Result<Option<AttemptFailure>, Failure> {
+    let Some(reason) = row.get::<_, Option<String>>(column + 1) else { return Ok(None) };
+    let failed_ms = natural(row, column).map_err(damaged)?;
+    Ok(Some(AttemptFailure { failed_ms, reason: decode(reason) }))
+}
+
+pub(super) async fn listed(
+    client: &Object,
+    query: &OutboxQuery,
+) -> Result<Vec<ListedMessage>, Failure> {
+    let state = if query.is_given_up { "IS NULL" } else { "IS NOT NULL" };
+    let sql = format!(
+        "SELECT o.no, o.id, r.id, left(o.body, {LISTED_BODY_CHARS}), o.failed, f.failed_ms, f.reason
+        FROM outbox o JOIN run r ON r.no = o.run LEFT JOIN outbox_failure f ON f.no = o.no
+        WHERE o.endpoint = $1 AND o.due_ms {state} AND o.no > $2 ORDER BY o.no LIMIT $3"
+    );
+    let statement = client.prepare_cached(&sql).await?;
+    let after = i64::try_from(query.after).unwrap_or(i64::MAX);
+    let limit = i64::from(query.limit);
+    let rows = client.query(&statement, &[&encode(&query.endpoint), &after, &limit]).await?;
+    let message = |row: &Row| {
+        Ok(ListedMessage {
+            number: natural(row, 0).map_err(damaged)?,
+            id: decode(row.get(1)),
+            run: decode(row.get(2)),
+            body: decode(row.get(3)),
+            failed: u32::try_from(natural(row, 4).map_err(damaged)?).unwrap_or(u32::MAX),
+            failure: failure(row, 5)?,
+        })
+    };
+    rows.iter().map(message).collect()
+}
+
+pub(super) async fn last_failure(
+    client: &Object,
+    endpoint: &str,
+) -> Result<Option<AttemptFailure>, Failure> {
+    let sql = "SELECT f.failed_ms, f.reason FROM outbox_failure f JOIN outbox o ON o.no = f.no
+        WHERE o.endpoint = $1 ORDER BY f.failed_ms DESC, f.no DESC LIMIT 1";
+    let statement = client.prepare_cached(sql).await?;
+    let row = client.query_opt(&statement, &[&encode(endpoint)]).await?;
+    row.map_or(Ok(None), |row| failure(&row, 0))
+}
+
+pub(super) async fn resend(
+    client: &Object,
+    endpoint: &str,
+    ids: Option<&[String]>,
+) -> Result<u64, Failure> {
+    let sql = "UPDATE outbox SET due_ms = 0, failed = 0
+        WHERE endpoint = $1 AND due_ms IS NULL AND ($2::text[] IS NULL OR id = ANY($2))";
+    let ids: Option<Vec<String>> =
+        ids.map(|ids| ids.iter().map(|id| encode(id).into_owned()).collect());
+    let statement = client.prepare_cached(sql).await?;
+    Ok(client.execute(&statement, &[&encode(endpoint), &ids]).await?)
 }
 
 pub(super) async fn waiting(client: &Object, run: &str) -> Result<Vec<Message>, Failure> {

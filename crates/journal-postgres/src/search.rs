@@ -57,7 +57,7 @@ pub(super) const SCHEMA: &str = r#"
 "#;
 
 /// The version of the tables. Those of another one are made again: all in them is derived.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// A value of a condition.
 enum Value {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::overview::{Part, RefusedLines, Sums, Totals, counts_of};
-use crate::search::{created_ms, day_of, names_of};
+use crate::search::{IMPORTED, created_ms, day_of, name_text, names_of};
 
 /// The facts of a run, or of runs that have all but the figures in common.
 #[derive(Clone, Copy, Debug)]
@@ -24,20 +24,37 @@ pub struct Facts<'f> {
     pub sums: Sums,
 }
 
+/// How runs ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// They are open.
+    None,
+    /// By the number of the end.
+    Known(usize),
+    /// Elsewhere.
+    Imported,
+}
+
 /// A part, with counts by the number of an end.
 #[derive(Default)]
 struct Tally {
     sums: Sums,
+    imported: u64,
     open: u64,
     ends: Vec<u64>,
 }
 
 impl Tally {
-    fn add(&mut self, sums: &Sums, end: Option<usize>) {
+    fn add(&mut self, sums: &Sums, end: End) {
+        if end == End::Imported {
+            self.imported += sums.runs;
+            return;
+        }
         self.sums.add(sums);
         match end {
-            None => self.open += sums.runs,
-            Some(end) => {
+            End::Imported => {}
+            End::None => self.open += sums.runs,
+            End::Known(end) => {
                 if self.ends.len() <= end {
                     self.ends.resize(end + 1, 0);
                 }
@@ -55,8 +72,9 @@ struct Task {
 }
 
 /// Runs that are added up.
-#[derive(Default)]
 pub struct Adder {
+    /// How [`IMPORTED`] stands among models.
+    imported: String,
     total: Tally,
     tasks: Named<Task>,
     models: Named<Tally>,
@@ -96,12 +114,31 @@ impl<V: Default> Named<V> {
     }
 }
 
+impl Default for Adder {
+    fn default() -> Self {
+        Self {
+            imported: name_text(IMPORTED),
+            total: Tally::default(),
+            tasks: Named::default(),
+            models: Named::default(),
+            days: Vec::new(),
+            ends: Vec::new(),
+            first_at: None,
+        }
+    }
+}
+
 impl Adder {
     /// Adds runs. `refusals` is what refused their lines
     /// ([`counts_text`](crate::overview::counts_text)).
     pub fn add(&mut self, facts: &Facts<'_>, refusals: &str) {
         let Facts { at, task, models, is_over, status, outcome, sums } = facts;
-        let end = is_over.then(|| self.end(status, outcome));
+        let is_imported = models.contains(&*self.imported);
+        let end = match is_over {
+            _ if is_imported => End::Imported,
+            true => End::Known(self.end(status, outcome)),
+            false => End::None,
+        };
         self.first_at = Some(self.first_at.map_or(*at, |first| first.min(*at)));
         self.total.add(sums, end);
         self.day(day_of(*at)).add(sums, end);
@@ -110,6 +147,9 @@ impl Adder {
 
         let task = self.tasks.of(task);
         task.tally.add(sums, end);
+        if is_imported {
+            return;
+        }
         for (constraint, lines) in counts_of(refusals) {
             match task.refused.iter_mut().find(|(known, _)| known == constraint) {
                 Some((_, found)) => *found = found.saturating_add(lines),
@@ -137,7 +177,7 @@ impl Adder {
 
     /// What was added.
     pub fn totals(self) -> Totals {
-        let Self { total, tasks, models, days, ends, first_at } = self;
+        let Self { total, tasks, models, days, ends, first_at, .. } = self;
         let mut totals = Totals { first_ms: first_at.map(created_ms), ..Totals::default() };
         add_part(&mut totals.total, &total, &ends);
         for (day, tally) in days {
@@ -153,7 +193,7 @@ impl Adder {
             }));
         }
         for (names, tally) in models.sorted() {
-            for name in names_of(&names) {
+            for name in names_of(&names).into_iter().filter(|name| name != IMPORTED) {
                 add_part(totals.models.entry(name).or_default(), &tally, &ends);
             }
         }
@@ -169,6 +209,7 @@ impl Adder {
 
 fn add_part(part: &mut Part, tally: &Tally, ends: &[(String, String)]) {
     part.sums.add(&tally.sums);
+    part.imported += tally.imported;
     part.open += tally.open;
     for ((status, outcome), runs) in ends.iter().zip(&tally.ends).filter(|(_, runs)| **runs > 0) {
         *part.statuses.entry(status.clone()).or_default() += runs;

@@ -108,6 +108,12 @@ pub trait Approvals {
     /// The store cannot be read.
     fn waiting(&self, query: &ApprovalQuery) -> Result<Vec<ApprovalRow>, JournalError>;
 
+    /// The number of an owner's runs that are parked, counted up to `most`.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn parked_runs(&self, owner: &str, most: u32) -> Result<u32, JournalError>;
+
     /// The steps that wait and had to be decided by now, earliest first, at most `limit`; and in how
     /// many milliseconds the next one is due.
     ///

@@ -47,6 +47,7 @@ pub use model::agrees_with_the_model;
 pub use outbox::{
     a_message_is_claimed_once_until_its_lease_ends, messages_are_copied, messages_come_in_order,
     messages_go_with_their_run, messages_share_the_commit_of_their_event,
+    messages_that_were_given_up_are_listed_and_sent_again,
 };
 pub use overview::runs_add_up_by_what_is_noted;
 pub use owners::{
@@ -100,7 +101,8 @@ macro_rules! conformance_suite {
             labels_are_replaced_and_go_with_their_run, labels_are_replaced_only_if_they_are_still_the_same,
             messages_share_the_commit_of_their_event, messages_come_in_order,
             a_message_is_claimed_once_until_its_lease_ends, messages_go_with_their_run,
-            messages_are_copied, the_first_decision_stands,
+            messages_are_copied, messages_that_were_given_up_are_listed_and_sent_again,
+            the_first_decision_stands,
             parked_runs_are_not_open_until_a_decision, approvals_end_with_their_run,
             the_last_assignment_of_a_flagged_event_stands, runs_are_listed_by_assignee,
             assignments_go_and_are_copied_with_their_run,

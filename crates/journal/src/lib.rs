@@ -35,7 +35,10 @@ pub use copy::{Copied, copy};
 pub use error::JournalError;
 pub use journal::{Journal, Query, Removed, Retention, Size, Write};
 pub use labels::RunLabels;
-pub use outbox::{Claimed, Claims, Message, Outbox, OutboxCount, Settlement};
+pub use outbox::{
+    AttemptFailure, Claimed, Claims, LISTED_BODY_CHARS, ListedMessage, Message, Outbox,
+    OutboxCount, OutboxQuery, Settlement,
+};
 pub use overview::{Part, RefusedLines, Sums, Totals};
 pub use records::{
     DamagedRow, FlaggedEvent, IdempotencyKey, Review, ReviewCounts, RunRow, RunRows, Segment,

@@ -55,7 +55,7 @@ pub struct Claims {
 }
 
 /// How an attempt ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settlement {
     /// The receiver has the message: it is removed.
     Delivered,
@@ -64,10 +64,58 @@ pub enum Settlement {
     Retry {
         /// The wait, from now on.
         after_ms: u64,
+        /// Why it failed.
+        reason: String,
     },
-    /// It failed for the last time: the message is kept, but not sent again.
-    GivenUp,
+    /// It failed for the last time: the message is kept, but not sent again until somebody asks
+    /// for it ([`Outbox::resend`]).
+    GivenUp {
+        /// Why it failed.
+        reason: String,
+    },
 }
+
+/// Why an attempt failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptFailure {
+    /// When, in milliseconds since 1970.
+    pub failed_ms: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// Which messages of a receiver to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutboxQuery {
+    /// The receiver's name.
+    pub endpoint: String,
+    /// Those that were given up, or those that wait.
+    pub is_given_up: bool,
+    /// Only those after this number; 0 for the first page.
+    pub after: u64,
+    /// Most messages of a page.
+    pub limit: u32,
+}
+
+/// A message in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedMessage {
+    /// Its number in the store: where the next page begins.
+    pub number: u64,
+    /// Its id.
+    pub id: String,
+    /// The run that it is about.
+    pub run: String,
+    /// The first [`LISTED_BODY_CHARS`] characters of its body.
+    pub body: String,
+    /// Number of attempts that failed, since it was last sent again.
+    pub failed: u32,
+    /// The last of them.
+    pub failure: Option<AttemptFailure>,
+}
+
+/// Characters of a listed message's body.
+pub const LISTED_BODY_CHARS: u32 = 256;
 
 /// The messages to one receiver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,6 +161,25 @@ pub trait Outbox {
     /// # Errors
     /// Those of the store.
     fn waiting(&self, run: &str) -> Result<Vec<Message>, JournalError>;
+
+    /// A page of messages in the order in which they were written.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn listed(&self, query: &OutboxQuery) -> Result<Vec<ListedMessage>, JournalError>;
+
+    /// The last attempt that failed, over the receiver's messages that are still here.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn last_failure(&self, endpoint: &str) -> Result<Option<AttemptFailure>, JournalError>;
+
+    /// Makes messages to a receiver that were given up due again, as if none of their attempts had
+    /// been: all, or those with these ids. Returns their number.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn resend(&self, endpoint: &str, ids: Option<&[String]>) -> Result<u64, JournalError>;
 
     /// The number of messages to each receiver that has some, by name.
     ///

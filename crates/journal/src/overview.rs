@@ -48,6 +48,8 @@ impl Sums {
 pub struct Part {
     /// Their figures. Those of open runs are 0, except their number.
     pub sums: Sums,
+    /// Runs that other daemons have executed, which nothing else counts.
+    pub imported: u64,
     /// Runs that are not over.
     pub open: u64,
     /// Runs that are over, by the status under which they are listed.

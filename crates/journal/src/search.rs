@@ -189,6 +189,10 @@ pub fn day_of(place: i64) -> u64 {
     created_ms(place) / DAY_MS
 }
 
+/// What stands among the models of a run that another daemon has executed, so that overviews count
+/// it apart.
+pub const IMPORTED: &str = "(imported)";
+
 /// What stands before and after each name of a list.
 const BESIDE_NAME: char = '\u{1f}';
 

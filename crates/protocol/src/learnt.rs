@@ -1,7 +1,7 @@
 //! What a run had rejected, state by state: another run of the same request starts from there.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::rejection::{Rejection, StuckAt};
 use super::trajectory::Trajectory;
@@ -18,6 +18,10 @@ const BYTES_MAX: usize = 256 << 10;
 pub struct Learnt {
     /// By depth, and by the state as JSON.
     states: BTreeMap<(usize, String), StuckAt>,
+    /// Lines that a person has found right, by depth and state.
+    lifted: BTreeSet<(usize, String, Box<str>)>,
+    /// The lines that led to these states, by depth.
+    ways: BTreeSet<(usize, Box<str>)>,
 }
 
 impl Learnt {
@@ -52,9 +56,34 @@ impl Learnt {
         }
     }
 
+    /// Keeps a line at the trajectory's state, which a person has found right, from being rejected
+    /// there, and the lines that lead to this state from being rejected before it.
+    pub fn lift(&mut self, trajectory: &Trajectory, line: &str) {
+        let (depth, state) = (trajectory.stack.depth(), trajectory.machine.state());
+        self.lifted.insert((depth, state.to_string(), line.into()));
+        let ways = trajectory.stack.lines().enumerate();
+        self.ways.extend(ways.map(|(depth, line)| (depth, line.into())));
+    }
+
+    /// Drops what was lifted.
+    fn drop_lifted(&mut self) {
+        let Self { states, lifted, ways } = self;
+        if lifted.is_empty() {
+            return;
+        }
+        states.retain(|(depth, state), known| {
+            known.rejected.retain(|Rejection { line, .. }| {
+                let at = (*depth, state.clone(), line.clone());
+                !lifted.contains(&at) && !ways.contains(&(*depth, line.clone()))
+            });
+            !known.rejected.is_empty()
+        });
+    }
+
     /// What is worth most to another run, within what a plan takes: the states with most rejected
     /// lines, and of those with as many, the first.
-    pub fn finish(self) -> Vec<StuckAt> {
+    pub fn finish(mut self) -> Vec<StuckAt> {
+        self.drop_lifted();
         let mut states: Vec<_> = self.states.into_iter().collect();
         states.sort_by_key(|(_, known)| Reverse(known.rejected.len()));
 

@@ -245,8 +245,9 @@ pub enum TraceLine<'a> {
     Forked {
         /// The id of the run that they are copied from.
         run: &'a str,
-        /// The number of its last event that was copied.
-        seq: u64,
+        /// The number of its last event that was copied. Earlier versions wrote it as `seq`, beside
+        /// the number of this event.
+        parent_seq: u64,
         /// What verdicts rest on from here.
         basis: Basis,
         /// Who judges from here.

@@ -34,6 +34,18 @@ pub struct Names {
     pub locator: Option<String>,
 }
 
+impl Names {
+    /// The agent of a role.
+    #[must_use]
+    pub fn of(&self, role: Role) -> &str {
+        match role {
+            Role::Executor => &self.executor,
+            Role::Verifier => &self.verifier,
+            Role::Coordinator => &self.coordinator,
+        }
+    }
+}
+
 /// A set of agents, one for each role, which a runtime makes as often as it has rings for them.
 pub trait Agents: Send + Sync {
     /// The set's id, from [`next_agent_set_id`].

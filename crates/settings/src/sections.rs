@@ -297,11 +297,21 @@ pub struct Server {
     /// half of `queue_max`, rounded up, if there are several keys.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub key_open_runs_max: u32,
-    /// Maximum cost of the runs of one key that were accepted on a day (UTC) and are over, in the
-    /// currency of the prices; further ones are refused with status 429 until midnight. 0 = no
-    /// limit.
+    /// Maximum runs of one key (without keys: of all clients) that wait for approval and do nothing
+    /// else; a run with a rule of approval is refused with status 429 beyond. Runs that are open may
+    /// still begin to wait. 0 = no limit.
+    #[schemars(range(min = 0, max = 10_000_000))]
+    pub key_waiting_runs_max: u32,
+    /// Maximum cost of the runs of one key that were accepted on a day (UTC) and are over, and of
+    /// the turns that it has tried since the daemon started, in the currency of the prices; further
+    /// ones are refused with status 429 until midnight. 0 = no limit.
     #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
     pub key_cost_per_day_max: f64,
+    /// Time in milliseconds after which a run that is under way and has written no event counts as
+    /// stuck: `prime_runs_stuck` counts it, and webhooks tell it as `run.stuck`. A run that waits
+    /// for its place or for approval is not stuck. 0 = never.
+    #[schemars(range(min = 0, max = 2_592_000_000_u64))]
+    pub stuck_ms: u64,
     /// File with the Ed25519 key (PKCS #8, PEM) that signs attestations of runs, as `prime-agents
     /// attest key FILE` makes it. Empty = the daemon signs nothing.
     #[schemars(extend("format" = "words"))]
@@ -310,7 +320,8 @@ pub struct Server {
     #[schemars(range(min = 1_024, max = 1_073_741_824))]
     pub body_bytes_max: u64,
     /// Maximum size in bytes of a bundle that `POST /v1/runs/import` takes; a larger one is refused
-    /// with status 413. It is held in memory several times while it is checked.
+    /// with status 413. It is held in memory several times while it is checked. One record of it may
+    /// have 8 MiB, or `body_bytes_max` if that is more.
     #[schemars(range(min = 1_024, max = 1_073_741_824))]
     pub import_bytes_max: u64,
     /// Timeout in milliseconds for receiving a body; then status 408, and the connection is closed.

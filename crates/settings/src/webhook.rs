@@ -97,12 +97,15 @@ pub enum WebhookEvent {
     /// A run has spent four fifths of one of its budgets.
     #[serde(rename = "run.budget")]
     RunBudget,
+    /// A run that is under way has told nothing new for `server.stuck_ms`.
+    #[serde(rename = "run.stuck")]
+    RunStuck,
 }
 
 impl WebhookEvent {
     /// All events.
-    pub const ALL: [Self; 4] =
-        [Self::RunEnded, Self::RunFlagged, Self::RunWaiting, Self::RunBudget];
+    pub const ALL: [Self; 5] =
+        [Self::RunEnded, Self::RunFlagged, Self::RunWaiting, Self::RunBudget, Self::RunStuck];
 
     /// Its name, such as `run.ended`.
     pub fn name(self) -> &'static str {
@@ -111,6 +114,7 @@ impl WebhookEvent {
             Self::RunFlagged => "run.flagged",
             Self::RunWaiting => "run.waiting",
             Self::RunBudget => "run.budget",
+            Self::RunStuck => "run.stuck",
         }
     }
 }
@@ -253,7 +257,7 @@ mod tests {
         let settings = load(&format!("secret=\"{SECRET}\"")).unwrap();
         let ops = &settings.webhooks["ops"];
         assert_eq!(ops.secret.key().unwrap().len(), 24);
-        assert_eq!((ops.events.len(), ops.timeout_ms, ops.retry_ms[0]), (4, 15_000, 5_000));
+        assert_eq!((ops.events.len(), ops.timeout_ms, ops.retry_ms[0]), (5, 15_000, 5_000));
         assert!(!ops.allow_private);
         assert!(!format!("{settings:?}").contains("MfKQ"));
         assert!(!format!("{:?}", ops.secret.hidden()).contains("MfKQ"));

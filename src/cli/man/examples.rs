@@ -75,6 +75,28 @@ const PRODUCT: &[Examples] = &[
         "prime-agents-schedules-run",
         &[("Start a run of a schedule now:", "prime-agents schedules run nightly")],
     ),
+    ("prime-agents-webhooks", &[("See what was given up:", "prime-agents webhooks list")]),
+    (
+        "prime-agents-webhooks-list",
+        &[("List the webhooks with what waits:", "prime-agents webhooks list")],
+    ),
+    (
+        "prime-agents-webhooks-messages",
+        &[(
+            "List what was given up, with the reasons, as JSON:",
+            "prime-agents webhooks messages ops --output json",
+        )],
+    ),
+    (
+        "prime-agents-webhooks-resend",
+        &[
+            ("Send all that was given up again:", "prime-agents webhooks resend ops"),
+            (
+                "Send one message again:",
+                "prime-agents webhooks resend ops msg_019a0b1c2d3e4f5061728394a5b_ended",
+            ),
+        ],
+    ),
     ("prime-agents-tasks", &[("Upload a task:", "prime-agents tasks push count.wasm")]),
     (
         "prime-agents-tasks-push",

@@ -33,7 +33,7 @@ use reqwest::header::HeaderValue;
 use super::remote::{KEY_VARIABLE, Remote, key};
 use crate::cli::output::{Output, note};
 pub use chain::chain;
-pub use client::{Client, ClientError, Post};
+pub use client::{Client, ClientError, Post, known};
 pub use show::print as print_record;
 pub use submit::print_accepted;
 

@@ -93,6 +93,9 @@ fn text(overview: &Overview) -> String {
         "\n{} over: {} verified, {} unrefuted, {} unverified, {} failed, {} cancelled\n",
         over, total.verified, total.unrefuted, total.unverified, total.failed, total.cancelled
     );
+    if total.imported > 0 {
+        text += &format!("{} imported from other daemons, and not counted\n", total.imported);
+    }
     let cost = total.cost.map_or_else(String::new, |cost| format!(", which cost {cost}"));
     text += &format!(
         "{:.1} runs and {:.1} steps an hour; {} prompt and {} completion tokens{cost}; {} s of \

@@ -61,8 +61,10 @@ fn text(record: &RunRecord) -> String {
         line("retried as", run);
     }
     if let Some(imported) = &record.imported {
-        let Imported { node, program, at, .. } = imported;
-        line("imported", &format!("at {at}, from {node} (version {program}), not judged here"));
+        let Imported { node, program, at, other_program, .. } = imported;
+        let other = if *other_program { "; its task has another program here" } else { "" };
+        let text = format!("at {at}, from {node} (version {program}), not judged here{other}");
+        line("imported", &text);
     }
 
     for (name, value) in &record.labels {

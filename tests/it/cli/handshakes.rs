@@ -107,3 +107,30 @@ fn check_hash() -> String {
     let text = done(&["config", "check"]).stdout;
     text.trim().rsplit(' ').next().unwrap().to_owned()
 }
+
+#[test]
+fn a_check_of_the_configuration_refuses_what_a_daemon_would() {
+    let check = |sets: &[&str]| {
+        let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
+        done(&[&["config", "check"][..], &sets].concat())
+    };
+    let nightly =
+        |request: &str| format!(r#"schedules.nightly={{cron="0 6 * * *",request='{request}'}}"#);
+    for (request, part) in [
+        (r#"{"task": "bubble-sorr"}"#, "bubble-sorr"),
+        (r#"{"task": "bubble-sort", "input": {"n": 3}}"#, "`input`"),
+        (r#"{"task": "bubble-sort", "fanout": 0}"#, "`fanout`"),
+        (r#"{"task": "bubble-sort", "agents": {"executor": "nobody"}}"#, "`agents.executor`"),
+    ] {
+        check(&[&nightly(request)]).refused(&["schedules.nightly.request", part]);
+    }
+    assert_eq!(check(&[&nightly(r#"{"task": "bubble-sort"}"#)]).code, 0);
+
+    let hook =
+        |url: &str| format!(r#"webhooks.ops={{url="{url}", secret_env="PRIME_TEST_UNSET"}}"#);
+    check(&[&hook("http://127.0.0.1:9/")]).refused(&["webhooks.ops.url", "allow_private"]);
+    let unset = check(&[&hook("https://example.com/")]);
+    assert_eq!(unset.code, 0, "{}", unset.stderr);
+    assert!(unset.stderr.contains("PRIME_TEST_UNSET, which is not set here"), "{}", unset.stderr);
+    check(&["server.bind=0.0.0.0:7433"]).refused(&["server.bind"]);
+}

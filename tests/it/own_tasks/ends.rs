@@ -111,3 +111,60 @@ fn a_program_does_not_outlive_a_command_that_is_stopped_at_its_start() {
             || !Path::new(&format!("/proc/{pid}")).exists()
     );
 }
+
+/// A daemon with this program as the task `odd`.
+fn daemon_of(home: &std::sync::Arc<Home>, path: &str) -> Daemon {
+    daemon(home, &[&format!(r#"tasks.odd.command=["python3", "{path}"]"#)])
+}
+
+#[test]
+fn a_trace_is_read_without_the_program_that_is_broken_since() {
+    let (_folder, path) = program("");
+    let home = Home::new();
+    let works = daemon_of(&home, &path);
+    let run = works.submitted(&json!({"task": "odd", "input": {}, "fanout": 1}));
+    works.finished(&run);
+    let events = works.text(&format!("{run}/trace?states=false"));
+    let whole = works.text(&format!("{run}/trace"));
+    assert!(whole.contains(r#""state":0"#) && !whole.contains("left_out"), "{whole}");
+    drop(works.kill());
+
+    std::fs::write(&path, "raise SystemExit(3)").expect("written");
+    let broken = daemon_of(&home, &path);
+    assert_eq!(broken.text(&format!("{run}/trace?states=false")), events);
+    let left = broken.text(&format!("{run}/trace"));
+    let lines: Vec<Value> =
+        left.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines.len(), whole.lines().count(), "{left}");
+    let said: Vec<&str> = lines.iter().filter_map(|line| line["left_out"].as_str()).collect();
+    assert_eq!(said.len(), 1, "the first step says it: {left}");
+    assert!(said[0].contains("odd"), "{said:?}");
+    assert!(lines.iter().all(|line| line.get("state").is_none()), "{left}");
+}
+
+#[test]
+fn a_bundle_says_which_program_executed_it() {
+    let (_folder, path) = program("");
+    let here = daemon_of(&Home::new(), &path);
+    let run = here.submitted(&json!({"task": "odd", "input": {}, "fanout": 1}));
+    here.finished(&run);
+    let program = here.get(&format!("{run}/spec")).body["program"].clone();
+    assert_eq!(program.as_str().map(str::len), Some(64), "{program}");
+    let bundle = here.text(&format!("{run}/export"));
+    assert!(bundle.contains(program.as_str().expect("a digest")));
+
+    let same = daemon_of(&Home::new(), &path);
+    let arrived = same.post_text("/v1/runs/import", &bundle);
+    assert_eq!(arrived.status, 201, "{arrived:?}");
+    assert_eq!(arrived.body["imported"].get("other_program"), None);
+
+    let mut code = std::fs::read_to_string(&path).expect("the program");
+    code += "# changed\n";
+    std::fs::write(&path, code).expect("written");
+    let other = daemon_of(&Home::new(), &path);
+    let arrived = other.post_text("/v1/runs/import", &bundle);
+    assert_eq!((arrived.status, &arrived.body["imported"]["other_program"]), (201, &json!(true)));
+    let id = run.rsplit('/').next().expect("an id");
+    let shown = crate::binary::done(&["runs", "show", id, "--url", &other.url("")]).stdout;
+    assert!(shown.contains("another program here"), "{shown}");
+}

@@ -11,7 +11,7 @@ use crate::state::State;
 use crate::{
     approvals, attestation, catalog, cluster, events, exchanges, health, http_metrics, openai,
     overview, progress, reload, reports, reviews, runs, schedules, split, steps, transfer,
-    try_step, uploads, verify,
+    try_step, uploads, verify, webhooks,
 };
 
 /// The introduction.
@@ -48,6 +48,9 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         overview::show,
         schedules::list,
         schedules::run,
+        webhooks::list,
+        webhooks::messages,
+        webhooks::resend,
         cluster::show,
         reports::list,
         reports::file,

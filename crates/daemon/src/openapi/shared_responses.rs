@@ -16,7 +16,7 @@ const BEARER: &str = "bearer";
 const REQUEST_ID: &str = "X-Request-Id";
 
 /// Paths below which an answer needs the journal.
-const NEEDS_JOURNAL: [&str; 11] = [
+const NEEDS_JOURNAL: [&str; 12] = [
     "/v1/runs",
     "/v1/approvals",
     "/v1/overview",
@@ -28,6 +28,7 @@ const NEEDS_JOURNAL: [&str; 11] = [
     "/v1/responses",
     "/v1/tasks",
     "/v1/schedules",
+    "/v1/webhooks",
 ];
 
 /// The properties of an operation that decide its shared responses.

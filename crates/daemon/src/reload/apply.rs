@@ -15,7 +15,7 @@ use prime_settings::{Server, Settings};
 
 /// Keys and whole sections whose changes apply to new runs at once. All others apply from the next
 /// start.
-const AT_ONCE: [&str; 24] = [
+const AT_ONCE: [&str; 26] = [
     "agents",
     "definitions",
     "engines",
@@ -35,8 +35,10 @@ const AT_ONCE: [&str; 24] = [
     "server.import_bytes_max",
     "server.key_cost_per_day_max",
     "server.key_open_runs_max",
+    "server.key_waiting_runs_max",
     "server.queue_max",
     "server.reports",
+    "server.stuck_ms",
     "tasks",
     "uploads",
     "webhooks",
@@ -107,7 +109,7 @@ pub async fn apply(
         let webhooks = Webhooks::new(&settings.webhooks, &*environment_of_the_process());
         let webhooks = webhooks.map_err(|error| error.to_string())?;
         let app = app.with_settings(settings).map_err(|error| error.to_string())?;
-        let schedules = Schedules::of(&app, app.settings()).map_err(|error| error.to_string())?;
+        let schedules = Schedules::of(app.settings()).map_err(|error| error.to_string())?;
         Ok::<_, String>((app, webhooks, schedules))
     });
     let made = made.await.map_err(|error| error.to_string())?;

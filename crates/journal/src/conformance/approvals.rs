@@ -86,14 +86,20 @@ pub fn parked_runs_are_not_open_until_a_decision(make: Make<'_>) {
     journal.approvals().hold("r", &[step(1, 50), step(2, 50)], NOW_MS).unwrap();
     assert_eq!(open(journal), ["r", "s"]);
 
+    let owner = row("r").owner;
+    let parked = |journal: &dyn Journal, most| journal.approvals().parked_runs(&owner, most);
+    assert_eq!(parked(journal, 9).unwrap(), 0);
     assert!(journal.approvals().park("r", &[1, 2]).unwrap());
     assert_eq!(open(journal), ["s"]);
+    assert_eq!((parked(journal, 9).unwrap(), parked(journal, 0).unwrap()), (1, 0));
+    assert_eq!(journal.approvals().parked_runs("nobody", 9).unwrap(), 0);
     store.reopen();
     let journal = store.journal();
     assert_eq!(open(journal), ["s"]);
     assert_eq!(waiting(journal, None).len(), 2, "it is not over");
 
     assert!(is_now(&journal.approvals().decide("r", 2, "{}").unwrap()));
+    assert_eq!(parked(journal, 9).unwrap(), 0);
     assert_eq!(
         (open(journal), journal.run("r").unwrap().unwrap().status),
         (vec!["r".to_owned(), "s".to_owned()], "queued".to_owned())

@@ -6,7 +6,7 @@ use super::fixtures::{Make, end, ids};
 use super::search::{accept, entry, note};
 use crate::journal::Retention;
 use crate::overview::{Part, RefusedLines, Sums, Totals};
-use crate::search::{SearchEntry, SearchQuery};
+use crate::search::{IMPORTED, SearchEntry, SearchQuery};
 
 const DAY_MS: u64 = 86_400_000;
 
@@ -65,6 +65,7 @@ pub fn runs_add_up_by_what_is_noted(make: Make<'_>) {
     };
     let part = |over: u64, open: u64, outcomes: &[(&str, u64)]| Part {
         sums: Sums { runs: over + open, ..sums(over) },
+        imported: 0,
         open,
         statuses: counts(&[("verified", over)]),
         outcomes: counts(outcomes),
@@ -104,6 +105,15 @@ pub fn runs_add_up_by_what_is_noted(make: Make<'_>) {
 
     let by = SearchQuery { constraint: text("sorted"), limit: 9, ..any() };
     assert_eq!(ids(journal.search().find(&by).unwrap().rows), ["b", "a"]);
+
+    // What another daemon has executed is counted, and adds nothing else.
+    let models = vec!["m".to_owned(), IMPORTED.to_owned()];
+    note(journal, &[SearchEntry { models, ..finished("c", &[("format", 4)]) }]);
+    let all = totals(&SearchQuery::default());
+    assert_eq!(all.total, Part { imported: 1, ..part(2, 1, &both[..1]) });
+    assert_eq!(all.models["m"], Part { imported: 1, ..part(2, 0, &both[..1]) });
+    assert_eq!((all.models.len(), all.days[&1].imported), (2, 1));
+    assert!(all.refused.iter().all(|refused| refused.constraint != "format"));
 
     let old = Retention { updated_before_ms: Some(u64::MAX), ..Retention::default() };
     while journal.collect(&old).unwrap().has_more {}

@@ -112,6 +112,20 @@ pub(super) fn hold(
     Ok(transaction.commit()?)
 }
 
+pub(super) fn parked_runs(
+    connection: &Connection,
+    owner: &str,
+    most: u32,
+) -> Result<u32, JournalError> {
+    if !has_tables(connection)? {
+        return Ok(0);
+    }
+    let sql = "SELECT count(*) FROM (
+        SELECT 1 FROM parked p JOIN run r ON r.no = p.run 
+        WHERE r.owner = ?1 AND r.is_over = 0 LIMIT ?2)";
+    Ok(connection.prepare_cached(sql)?.query_row(params![owner, most], |row| row.get(0))?)
+}
+
 pub(super) fn park(
     connection: &mut Connection,
     run: &str,

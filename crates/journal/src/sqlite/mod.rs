@@ -57,7 +57,10 @@ use crate::assignees::Assignees;
 use crate::error::JournalError;
 use crate::journal::{Journal, Query, Removed, Retention, Size, Write};
 use crate::labels::RunLabels;
-use crate::outbox::{Claimed, Claims, Message, Outbox, OutboxCount, Settlement};
+use crate::outbox::{
+    AttemptFailure, Claimed, Claims, ListedMessage, Message, Outbox, OutboxCount, OutboxQuery,
+    Settlement,
+};
 use crate::overview::Totals;
 use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Segment, Snapshot};
 use crate::schedule_marks::ScheduleMarks;
@@ -335,6 +338,18 @@ impl Outbox for SqliteJournal {
         self.readers.read(|connection| outbox::waiting(connection, run))
     }
 
+    fn listed(&self, query: &OutboxQuery) -> Result<Vec<ListedMessage>, JournalError> {
+        self.readers.read(|connection| outbox::listed(connection, query))
+    }
+
+    fn last_failure(&self, endpoint: &str) -> Result<Option<AttemptFailure>, JournalError> {
+        self.readers.read(|connection| outbox::last_failure(connection, endpoint))
+    }
+
+    fn resend(&self, endpoint: &str, ids: Option<&[String]>) -> Result<u64, JournalError> {
+        self.durable_writer()?.write(|connection, _| outbox::resend(connection, endpoint, ids))
+    }
+
     fn counts(&self) -> Result<Vec<OutboxCount>, JournalError> {
         self.readers.read(outbox::counts)
     }
@@ -372,6 +387,10 @@ impl Approvals for SqliteJournal {
 
     fn waiting(&self, query: &ApprovalQuery) -> Result<Vec<ApprovalRow>, JournalError> {
         self.readers.read(|connection| approvals::waiting(connection, query))
+    }
+
+    fn parked_runs(&self, owner: &str, most: u32) -> Result<u32, JournalError> {
+        self.readers.read(|connection| approvals::parked_runs(connection, owner, most))
     }
 
     fn due(

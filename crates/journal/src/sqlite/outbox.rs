@@ -6,7 +6,10 @@ use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, par
 use super::queries;
 use super::values::{signed, unsigned};
 use crate::error::JournalError;
-use crate::outbox::{Claimed, Claims, Message, OutboxCount, Settlement};
+use crate::outbox::{
+    AttemptFailure, Claimed, Claims, LISTED_BODY_CHARS, ListedMessage, Message, OutboxCount,
+    OutboxQuery, Settlement,
+};
 
 /// `due_ms` is NULL for a message that was given up, 0 for a new one, and the end of the claim
 /// while it is claimed.
@@ -29,9 +32,22 @@ const SCHEMA: &str = "
     CREATE INDEX IF NOT EXISTS outbox_claimed ON outbox (no) WHERE is_claimed = 1;
 ";
 
+/// Why the last attempt of a message failed. The first failure creates the table.
+const FAILURES: &str = "
+    CREATE TABLE IF NOT EXISTS outbox_failure (
+        no INTEGER PRIMARY KEY REFERENCES outbox (no) ON DELETE CASCADE,
+        failed_ms INTEGER NOT NULL,
+        reason TEXT NOT NULL
+    ) STRICT;
+";
+
+fn has(connection: &Connection, table: &str) -> Result<bool, JournalError> {
+    let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+    Ok(connection.prepare_cached(sql)?.exists([table])?)
+}
+
 fn has_table(connection: &Connection) -> Result<bool, JournalError> {
-    let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'outbox'";
-    Ok(connection.prepare_cached(sql)?.exists([])?)
+    has(connection, "outbox")
 }
 
 /// Ends the claims of an earlier process: one process uses the file at a time.
@@ -144,7 +160,7 @@ pub(super) fn settle(
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut changed = 0;
     for (claimed, settlement) in settled {
-        changed += settle_one(&transaction, claimed, *settlement, now_ms)?;
+        changed += settle_one(&transaction, claimed, settlement, now_ms)?;
     }
     transaction.commit()?;
     Ok(changed)
@@ -153,7 +169,7 @@ pub(super) fn settle(
 fn settle_one(
     transaction: &Connection,
     claimed: &Claimed,
-    settlement: Settlement,
+    settlement: &Settlement,
     now_ms: u64,
 ) -> Result<usize, JournalError> {
     let (no, claim) = claimed.numbers();
@@ -161,14 +177,18 @@ fn settle_one(
         Settlement::Delivered => transaction
             .prepare_cached("DELETE FROM outbox WHERE no = ?1 AND claims = ?2")?
             .execute([no, claim])?,
-        Settlement::GivenUp => transaction
-            .prepare_cached(
-                "UPDATE outbox SET due_ms = NULL, is_claimed = 0, failed = failed + 1
-                 WHERE no = ?1 AND claims = ?2",
-            )?
-            .execute([no, claim])?,
-        Settlement::Retry { after_ms } => {
-            let due = signed(now_ms.saturating_add(after_ms), "the time")?;
+        Settlement::GivenUp { reason } => {
+            let changed = transaction
+                .prepare_cached(
+                    "UPDATE outbox SET due_ms = NULL, is_claimed = 0, failed = failed + 1
+                     WHERE no = ?1 AND claims = ?2",
+                )?
+                .execute([no, claim])?;
+            note_failure(transaction, no, reason, changed, now_ms)?;
+            changed
+        }
+        Settlement::Retry { after_ms, reason } => {
+            let due = signed(now_ms.saturating_add(*after_ms), "the time")?;
             let changed = transaction
                 .prepare_cached(
                     "UPDATE outbox SET due_ms = ?3, is_claimed = 0, failed = failed + 1
@@ -183,10 +203,109 @@ fn settle_one(
                          AND run = (SELECT run FROM outbox WHERE no = ?1)",
                 )?
                 .execute(params![no, due, changed > 0])?;
+            note_failure(transaction, no, reason, changed, now_ms)?;
             changed
         }
     };
     Ok(changed)
+}
+
+/// Keeps why a message's last attempt failed, if the attempt counted.
+fn note_failure(
+    transaction: &Connection,
+    no: i64,
+    reason: &str,
+    changed: usize,
+    now_ms: u64,
+) -> Result<(), JournalError> {
+    if changed == 0 {
+        return Ok(());
+    }
+    transaction.execute_batch(FAILURES)?;
+    let sql = "INSERT OR REPLACE INTO outbox_failure (no, failed_ms, reason) VALUES (?1, ?2, ?3)";
+    transaction.prepare_cached(sql)?.execute(params![no, signed(now_ms, "the time")?, reason])?;
+    Ok(())
+}
+
+pub(super) fn listed(
+    connection: &Connection,
+    query: &OutboxQuery,
+) -> Result<Vec<ListedMessage>, JournalError> {
+    if !has_table(connection)? {
+        return Ok(Vec::new());
+    }
+    let state = if query.is_given_up { "IS NULL" } else { "IS NOT NULL" };
+    // Without the table, no attempt has failed.
+    let (columns, join) = if has(connection, "outbox_failure")? {
+        ("f.failed_ms, f.reason", "LEFT JOIN outbox_failure f ON f.no = o.no")
+    } else {
+        ("NULL, NULL", "")
+    };
+    let sql = format!(
+        "SELECT o.no, o.id, r.id, substr(o.body, 1, {LISTED_BODY_CHARS}), o.failed, {columns}
+         FROM outbox o JOIN run r ON r.no = o.run {join}
+         WHERE o.endpoint = ?1 AND o.due_ms {state} AND o.no > ?2 ORDER BY o.no LIMIT ?3"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let after = i64::try_from(query.after).unwrap_or(i64::MAX);
+    let mut rows = statement.query(params![query.endpoint, after, query.limit])?;
+    let mut listed = Vec::new();
+    while let Some(row) = rows.next()? {
+        listed.push(ListedMessage {
+            number: unsigned(row, 0)?,
+            id: row.get(1)?,
+            run: row.get(2)?,
+            body: row.get(3)?,
+            failed: row.get(4)?,
+            failure: failure(row, 5)?,
+        });
+    }
+    Ok(listed)
+}
+
+/// The failure in two columns from this one on.
+fn failure(row: &Row<'_>, column: usize) -> Result<Option<AttemptFailure>, JournalError> {
+    let Some(reason) = row.get(column + 1)? else { return Ok(None) };
+    Ok(Some(AttemptFailure { failed_ms: unsigned(row, column)?, reason }))
+}
+
+pub(super) fn last_failure(
+    connection: &Connection,
+    endpoint: &str,
+) -> Result<Option<AttemptFailure>, JournalError> {
+    if !has(connection, "outbox_failure")? {
+        return Ok(None);
+    }
+    let sql = "SELECT f.failed_ms, f.reason FROM outbox_failure f JOIN outbox o ON o.no = f.no
+        WHERE o.endpoint = ?1 ORDER BY f.failed_ms DESC, f.no DESC LIMIT 1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([endpoint])?;
+    rows.next()?.map_or(Ok(None), |row| failure(row, 0))
+}
+
+pub(super) fn resend(
+    connection: &mut Connection,
+    endpoint: &str,
+    ids: Option<&[String]>,
+) -> Result<u64, JournalError> {
+    const AGAIN: &str =
+        "UPDATE outbox SET due_ms = 0, failed = 0 WHERE endpoint = ?1 AND due_ms IS NULL";
+    if !has_table(connection)? {
+        return Ok(0);
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut changed = 0;
+    match ids {
+        None => changed = transaction.prepare_cached(AGAIN)?.execute([endpoint])?,
+        Some(ids) => {
+            let mut again = transaction.prepare_cached(&format!("{AGAIN} AND id = ?2"))?;
+            for id in ids {
+                changed += again.execute([endpoint, id])?;
+            }
+        }
+    }
+    transaction.commit()?;
+    Ok(changed as u64)
 }
 
 pub(super) fn waiting(connection: &Connection, run: &str) -> Result<Vec<Message>, JournalError> {

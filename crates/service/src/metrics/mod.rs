@@ -71,6 +71,7 @@ pub struct Metrics {
     runs: Family<Status, Counter>,
     runs_open: Gauge,
     runs_queued: Gauge,
+    runs_stuck: Gauge,
     run_seconds: Histogram,
     steps: Family<Decided, Counter>,
     violations: Family<Broken, Counter>,
@@ -113,6 +114,7 @@ impl Metrics {
             runs: Family::default(),
             runs_open: Gauge::default(),
             runs_queued: Gauge::default(),
+            runs_stuck: Gauge::default(),
             run_seconds: Histogram::new(RUN_SECONDS),
             steps: Family::default(),
             violations: Family::default(),
@@ -188,6 +190,8 @@ impl Metrics {
             self.runs_open.clone(),
         );
         of.register("prime_runs_queued", "Open runs that have not begun", self.runs_queued.clone());
+        let help = "Runs under way that have written no event for server.stuck_ms";
+        of.register("prime_runs_stuck", help, self.runs_stuck.clone());
         let help = "Time from a run's acceptance in this process to its end";
         of.register_with_unit("prime_run_duration", help, Unit::Seconds, self.run_seconds.clone());
         of.register(
@@ -347,6 +351,11 @@ impl Metrics {
     pub fn hangs(&self, hangs: Hangs) {
         self.agents_hung.set(level(hangs.now));
         self.agent_hangs.inner().store(hangs.total, Ordering::Relaxed);
+    }
+
+    /// Sets the number of runs that are stuck. Call it before [`Self::render`].
+    pub fn stuck(&self, runs: usize) {
+        self.runs_stuck.set(level(runs as u64));
     }
 
     /// Counts a commit of the journal: its events and its duration.

@@ -28,6 +28,8 @@ pub struct Instance {
     pub problem: Arc<dyn Problem>,
     /// The digest of the task's module, if a client has uploaded it.
     pub module: Option<String>,
+    /// The digest of the task's program, if one is configured.
+    pub program: Option<String>,
 }
 
 impl Instance {
@@ -70,7 +72,7 @@ impl Instance {
         // Another base seed gives another instance, which must not bear a benchmark's name.
         let name =
             if base_seed == BASE_SEED { id.to_string() } else { format!("{id}@{base_seed}") };
-        Ok(Self { name, problem: id.problem(), module: None })
+        Ok(Self { name, problem: id.problem(), module: None, program: None })
     }
 
     /// Returns whether it is an input of a task that came with the request.
@@ -80,7 +82,7 @@ impl Instance {
 
     /// A problem that came with its request.
     fn given(problem: Arc<dyn Problem>) -> Self {
-        Self { name: INPUT.to_owned(), problem, module: None }
+        Self { name: INPUT.to_owned(), problem, module: None, program: None }
     }
 }
 
@@ -114,8 +116,11 @@ fn program_instance(
         let field = if matches!(error, OpenError::Refused { .. }) { "input" } else { "task" };
         RequestError::field(field, Reason::Program(error))
     })?;
+    let module = program.uploaded_digest().map(str::to_owned);
     Ok(Instance {
-        module: program.uploaded_digest().map(str::to_owned),
+        // A file that cannot be read at present is the program's own affair.
+        program: if module.is_none() { program.digest().ok() } else { None },
+        module,
         ..Instance::given(problem)
     })
 }

@@ -1,6 +1,7 @@
 //! When a requested run is to begin and to end.
 
 use jiff::Timestamp;
+use jiff::fmt::temporal::Pieces;
 
 use super::error::{Reason, RequestError};
 use super::run_request::RunRequest;
@@ -9,11 +10,37 @@ use crate::runs::{Queueing, timestamp};
 /// The levels of priority.
 const PRIORITIES: std::ops::RangeInclusive<i32> = -100..=100;
 
+/// A time of a request, in milliseconds since 1970; negative before.
+///
+/// The last hours of the year 9999 count as the last moment that can be calculated with.
+///
+/// # Errors
+/// Why the text is no time with an offset.
+pub fn parse_time(text: &str) -> Result<i64, String> {
+    match text.parse::<Timestamp>() {
+        Ok(time) => Ok(time.as_millisecond().min(last_ms())),
+        Err(_) if is_at_the_end(text) => Ok(last_ms()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The last whole second of timestamps, in milliseconds since 1970.
+fn last_ms() -> i64 {
+    Timestamp::MAX.as_second() * 1_000
+}
+
+/// True for a valid time with an offset that is too late for a timestamp.
+fn is_at_the_end(text: &str) -> bool {
+    let Ok(pieces) = Pieces::parse(text) else { return false };
+    // In UTC, the last day but one is the last whole day of timestamps.
+    let is_late = pieces.date() >= jiff::civil::date(9999, 12, 30);
+    is_late && pieces.time().is_some() && pieces.offset().is_some()
+}
+
 /// A field with a time, in milliseconds since 1970.
 fn time(field: &'static str, text: Option<&String>) -> Result<Option<u64>, RequestError> {
     let Some(text) = text else { return Ok(None) };
-    let time = text.parse::<Timestamp>().ok();
-    let millis = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
+    let millis = parse_time(text).ok().and_then(|millis| u64::try_from(millis).ok());
     let not_a_time = || RequestError::field(field, Reason::NotATime { found: text.clone() });
     millis.map(Some).ok_or_else(not_a_time)
 }
@@ -60,6 +87,24 @@ mod tests {
         let found = read("1970-01-01T01:00:01+01:00", "1970-01-01T00:00:01.001Z").unwrap();
         assert_eq!((found.not_before_ms, found.deadline_ms), (Some(1_000), Some(1_001)));
         assert_eq!(read("", "").unwrap(), Queueing::default());
+    }
+
+    #[test]
+    fn the_end_of_the_last_year_is_a_time() {
+        // 9999-12-30T22:00:00Z.
+        let last = 253_402_207_200_000;
+        assert_eq!(timestamp(last), "9999-12-30T22:00:00.000Z");
+        for late in
+            ["9999-12-31T23:59:59Z", "9999-12-31t23:59:59.999z", "9999-12-31T20:00:00-12:00"]
+        {
+            let found = read("2026-01-01T00:00:00Z", late).unwrap();
+            assert_eq!(found.deadline_ms, Some(last), "{late}");
+        }
+        for wrong in
+            ["9999-12-31T23:59:59", "9999-12-31", "9999-12-32T00:00:00Z", "10000-01-01T00:00:00Z"]
+        {
+            assert!(read("", wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

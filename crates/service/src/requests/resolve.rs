@@ -58,7 +58,7 @@ impl CheckedRequest {
     ) -> Result<ResolvedRun, RequestError> {
         let beyond = self.beyond_learnt();
         let Self { overrides, split, settings, instance, labels, queueing, .. } = self;
-        let Instance { name, problem, module } = instance;
+        let Instance { name, problem, module, program } = instance;
 
         check_agents(agents, problem.as_ref())?;
         let plan = run_plan(&settings, agents.basis(problem.as_ref()), problem.as_ref());
@@ -75,6 +75,7 @@ impl CheckedRequest {
             input: problem.input(),
             is_of_program: problem.is_asked(),
             module,
+            program,
             plan,
             approval: ApprovalPolicy::of(&settings.run),
             sampling: run_sampling(&settings),

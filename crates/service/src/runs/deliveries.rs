@@ -209,10 +209,10 @@ impl Runs {
                 seconds,
                 "a message is sent again later"
             );
-            return Settlement::Retry { after_ms: millis(pause) };
+            return Settlement::Retry { after_ms: millis(pause), reason };
         }
         metrics.webhook_given_up(webhook);
         tracing::error!(webhook, run, id, attempt, reason, "a message was given up");
-        Settlement::GivenUp
+        Settlement::GivenUp { reason }
     }
 }

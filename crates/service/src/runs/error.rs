@@ -37,6 +37,17 @@ pub enum RunError {
         /// Its limit.
         limit: u32,
     },
+    /// As many runs of this owner wait for approval as may.
+    #[error(
+        "{waiting} runs of this key wait for approval, and it may have {limit} \
+         (server.key_waiting_runs_max): decide about some of their steps, or cancel one"
+    )]
+    OwnerWaits {
+        /// Number of its runs that wait.
+        waiting: u32,
+        /// Its limit.
+        limit: u32,
+    },
     /// The runs of this owner have cost as much as they may on a day.
     #[error(
         "the runs of this key that were accepted today have cost {spent}, and they may cost {limit} \

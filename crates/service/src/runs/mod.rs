@@ -15,8 +15,8 @@
 //! - `bundle`, runs that come from other daemons and leave for them;
 //! - `execution`, which accepts, resumes, forks and ends runs;
 //! - `service`, [`Runs`]: the owner of all these; `uploads`, the task modules of clients;
-//!   `deliveries` sends messages to webhooks; `approvals`, the steps that wait for a person;
-//!   `schedules` start runs at times of the clock; `search` notes what runs are found by;
+//!   `deliveries` sends messages to webhooks, `outbox` shows them; `approvals`, the steps that wait for a person;
+//!   `standstills` finds runs that are stuck; `schedules` start runs at times of the clock; `search` notes what runs are found by;
 //!   `retention` removes finished runs, by the `trusted_clock`.
 
 mod approvals;
@@ -30,6 +30,7 @@ mod export;
 mod index;
 mod labels;
 mod live;
+mod outbox;
 mod progress;
 mod queue;
 mod reader;
@@ -41,6 +42,7 @@ mod schedules;
 mod search;
 mod service;
 mod spec;
+mod standstills;
 mod store;
 mod trusted_clock;
 mod uploads;
@@ -71,6 +73,7 @@ pub use index::tree::{Course, RoundNode, RunTree, TrajectoryNode};
 pub use labels::{BadLabels, LabelChanges, LabelMap, Labels, check_labels, check_wanted_label};
 pub use live::live_run::LiveRun;
 pub use live::writings::{TurnWriting, Writings};
+pub use outbox::{FailedAttempt, MessageState, WebhookMessage, WebhookReport};
 pub use reader::RunReader;
 pub use reader::comparison::{ArmFigures, Comparison};
 pub use reader::event_reader::EventBatch;

@@ -98,6 +98,12 @@ pub struct Imported {
     /// When it came here: RFC 3339, UTC.
     #[schema(format = DateTime)]
     pub at: String,
+    /// True if the program of its task was another one here when it came: this daemon has replayed
+    /// its lines with a program that has not executed them. Left out if it was the same, or if
+    /// either is not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub other_program: bool,
 }
 
 /// What the summary of an imported run has besides its result.

@@ -28,6 +28,7 @@ use crate::app::App;
 use crate::metrics::Metrics;
 use crate::telemetry::Telemetry;
 use prime_journal::{Cluster, ClusterStatus, IdempotencyKey, Journal};
+use prime_protocol::Cost;
 
 /// Time after which a run that is asked to end is looked for again: a step of it may have been
 /// decided meanwhile, so that it is elsewhere.
@@ -182,6 +183,19 @@ impl Runs {
     /// `Full`, `OwnerFull` or `Draining`.
     pub fn has_room(&self, owner: &str) -> Result<(), RunError> {
         self.execution.has_room(owner)
+    }
+
+    /// Checks that an owner may spend more today, before a turn that belongs to no run.
+    ///
+    /// # Errors
+    /// `DayPaid`, or the journal cannot be read.
+    pub async fn check_day(&self, owner: &str) -> Result<(), RunError> {
+        self.execution.check_day(owner).await
+    }
+
+    /// Counts what a turn of an owner has cost that belongs to no run.
+    pub fn count_try(&self, owner: &str, cost: Cost) {
+        self.execution.count_try(owner, cost);
     }
 
     /// Accepts a run: when this returns, it is durable and executing.

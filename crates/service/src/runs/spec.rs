@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::approvals::policy::ApprovalPolicy;
 use super::labels::Labels;
+use super::record::timestamp;
 use crate::app::Overrides;
 use prime_agent_set::task_program::{OpenError, TaskPrograms};
 use prime_agent_set::{Names, RecordedAgents};
@@ -103,6 +104,21 @@ impl Queueing {
         Some(self.priority).filter(|priority| *priority != 0)
     }
 
+    /// What holds for a run that begins again from another at `now_ms`: the priority, as far as its
+    /// key may have it, and a deadline that is still ahead. Also says what does not hold.
+    pub fn again(self, now_ms: u64, priority_max: i32) -> (Self, Option<String>) {
+        let deadline_ms = self.deadline_ms.filter(|deadline_ms| *deadline_ms > now_ms);
+        let passed = self.deadline_ms.filter(|_| deadline_ms.is_none());
+        let note = passed.map(|passed_ms| {
+            format!(
+                "the deadline {} had passed, and does not hold for this run",
+                timestamp(passed_ms)
+            )
+        });
+        let priority = self.priority.min(priority_max);
+        (Self { priority, deadline_ms, ..Self::default() }, note)
+    }
+
     /// The same with its rank, for a run that is accepted at `now_ms`.
     #[must_use]
     pub fn ranked(self, now_ms: u64, aging_ms: u64) -> Self {
@@ -137,13 +153,17 @@ pub struct RunSpec {
     pub instance: String,
     /// The task's input object; the definition of a custom problem.
     pub input: Value,
-    /// True if the task is a program or a module. For a configured one, only its name is recorded.
+    /// True if the task is a program or a module. A configured one is found by its name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_of_program: bool,
     /// The SHA-256 of the task's module, if a client has uploaded it: the run keeps using it,
     /// whatever happens to the task. The journal looks here before it removes a module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
+    /// The SHA-256 of what the task's configured program declared, its command and its files when the
+    /// run was accepted; `None` for other tasks, and in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// The plan: strategy, rounds, thresholds and limits.
     pub plan: RunPlan,
     /// Which of its steps wait for approval; `None` if none do.
@@ -258,6 +278,14 @@ impl RunSpec {
             seed: self.sampling.seed,
             split: self.split,
         }
+    }
+
+    /// True if the program of its task is not the one here that it was accepted with. False if
+    /// either is not known. Blocks until the program has declared its task.
+    pub fn is_of_other_program(&self, tasks: &TaskPrograms) -> bool {
+        let Some(recorded) = &self.program else { return false };
+        let here = tasks.get(&self.task).ok().flatten();
+        here.and_then(|program| program.digest().ok()).is_some_and(|digest| digest != *recorded)
     }
 
     /// The problem to solve. Blocks while the program of a task answers.

@@ -98,6 +98,16 @@ impl Endpoint {
         &self.name
     }
 
+    /// The host that it is at.
+    pub fn host(&self) -> &str {
+        self.url.host_str().unwrap_or_default()
+    }
+
+    /// The events that it gets.
+    pub fn events(&self) -> &[WebhookEvent] {
+        &self.settings.events
+    }
+
     /// The longest time of an attempt.
     pub fn timeout(&self) -> Duration {
         Duration::from_millis(self.settings.timeout_ms)

@@ -27,7 +27,8 @@ fn claims_end_with_the_process() {
     let again = journal.claim("hook", 9, LONG_MS, 2_000).unwrap().claimed;
     assert_eq!(again[0].message, message("m1"));
     // A message that waits for another attempt continues to wait.
-    let settled = [(again[0].clone(), Settlement::Retry { after_ms: 500 })];
+    let settled =
+        [(again[0].clone(), Settlement::Retry { after_ms: 500, reason: "no".to_owned() })];
     assert_eq!(journal.settle(&settled, 2_000).unwrap(), 1);
     drop(journal);
 

@@ -121,6 +121,19 @@ pub enum BundleError {
         /// The number of its last record, according to its head.
         of: u64,
     },
+    /// A record is larger than this daemon reads: as data, JSON takes many times its size.
+    #[error(
+        "record {record} of the bundle has {bytes} bytes; at most {limit} of a record are read: 8 \
+         MiB, or server.body_bytes_max if that is more"
+    )]
+    TooLarge {
+        /// The number of the event; 0 for the spec.
+        record: u64,
+        /// The size of its line.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// A record is not what the chain says, or cannot have happened.
     #[error("record {record} of the bundle is broken: {reason}: export the run again")]
     Broken {

@@ -30,6 +30,9 @@ const AHEAD_MS: u64 = 600_000;
 const REVIEWS_MAX: usize = 100;
 const REVIEW_BYTES_MAX: usize = 4_096;
 
+/// Most bytes of a record, unless requests may be larger.
+const RECORD_BYTES_MAX: usize = 8 << 20;
+
 /// An imported run.
 #[derive(Clone, Debug)]
 pub struct Arrived {
@@ -226,6 +229,7 @@ fn writes(
     spec: &RunSpec,
     owner: &str,
     now_ms: u64,
+    other_program: bool,
 ) -> Result<Vec<Write>, BundleError> {
     let Parsed { head, spec: text, segments, .. } = parsed;
     let Known { outcome, progress, flagged } = known;
@@ -238,6 +242,7 @@ fn writes(
         node: head.node,
         program: head.program,
         at: timestamp(now_ms),
+        other_program,
     };
 
     let id = head.run;
@@ -291,9 +296,14 @@ impl Runs {
     ///
     /// # Errors
     /// What is wrong with the bundle; or the journal cannot be written. Then nothing has changed.
-    pub async fn import(&self, owner: &str, bundle: Vec<u8>) -> Result<Arrived, BundleError> {
+    pub async fn import<B>(&self, owner: &str, bundle: B) -> Result<Arrived, BundleError>
+    where
+        B: AsRef<[u8]> + Send + 'static,
+    {
+        let body_max = self.app().settings().server.body_bytes_max;
+        let most = RECORD_BYTES_MAX.max(usize::try_from(body_max).unwrap_or(usize::MAX));
         let (tasks, now_ms) = (self.store().tasks().asked_by(owner), self.store().now_ms());
-        let parsed = tokio::task::spawn_blocking(move || parse(&bundle));
+        let parsed = tokio::task::spawn_blocking(move || parse(bundle.as_ref(), most));
         let parsed = parsed.await.map_err(|_| RunError::Draining)??;
         check_head(&parsed.head, now_ms)?;
         let id = parsed.head.run.clone();
@@ -312,7 +322,8 @@ impl Runs {
                 Err(broken(0, &"its task cannot carry out these events: it panicked"))
             })?;
             let labels = Some(labels).filter(|labels| *labels != spec.labels);
-            let writes = writes(parsed, known, &spec, &owner_name, now_ms)?;
+            let other = spec.is_of_other_program(&tasks);
+            let writes = writes(parsed, known, &spec, &owner_name, now_ms, other)?;
             Ok::<_, BundleError>((writes, labels))
         });
         let (writes, labels) = prepared.await.map_err(|_| RunError::Draining)??;

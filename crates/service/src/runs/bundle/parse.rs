@@ -90,17 +90,22 @@ fn record(line: &[u8], seq: u64) -> Result<(&[u8], &str), BundleError> {
     Ok((rest, hash))
 }
 
-/// Reads a bundle.
+/// Reads a bundle whose records have at most `record_bytes_max` bytes each.
 ///
 /// # Errors
 /// The first record at which it is wrong.
-pub(super) fn parse(bundle: &[u8]) -> Result<Parsed, BundleError> {
+pub(super) fn parse(bundle: &[u8], record_bytes_max: usize) -> Result<Parsed, BundleError> {
     let mut lines = Lines { rest: bundle, read: Sha256::new() };
     let first = lines.next().ok_or_else(|| head(bundle).err().unwrap_or_else(cut_head))?;
     let head = head(first)?;
     let cut_off = |record| BundleError::CutOff { record, of: head.events };
 
     let line = lines.next().ok_or_else(cut_head)?;
+    let fits = |record, line: &[u8]| {
+        let (bytes, limit) = (line.len(), record_bytes_max);
+        if bytes <= limit { Ok(()) } else { Err(BundleError::TooLarge { record, bytes, limit }) }
+    };
+    fits(0, line)?;
     let (content, hash) = record(line, 0)?;
     let no_spec = || BundleError::Broken {
         record: 0,
@@ -119,6 +124,7 @@ pub(super) fn parse(bundle: &[u8]) -> Result<Parsed, BundleError> {
     while last.seq < head.events {
         let seq = last.seq + 1;
         let line = lines.next().ok_or_else(|| cut_off(last.seq))?;
+        fits(seq, line)?;
         let (content, hash) = record(line, seq)?;
         let event = [b"{", content].concat();
         last = ChainHead { seq, hash: last.hash.then(&event) };
@@ -176,7 +182,7 @@ mod tests {
     const BUNDLE: &str = include_str!("testdata/bundle.jsonl");
 
     fn refused(text: &str) -> String {
-        parse(text.as_bytes()).unwrap_err().to_string()
+        parse(text.as_bytes(), 1 << 20).unwrap_err().to_string()
     }
 
     /// The bundle with a right digest after a change.
@@ -188,12 +194,23 @@ mod tests {
 
     #[test]
     fn a_whole_bundle_is_read_and_its_chain_recomputed() {
-        let parsed = parse(BUNDLE.as_bytes()).unwrap();
+        let parsed = parse(BUNDLE.as_bytes(), 1 << 20).unwrap();
         assert_eq!(parsed.spec, r#"{"task":"x"}"#);
         assert_eq!(parsed.last.seq, 2);
         let events: Vec<_> = parsed.segments.iter().flat_map(Segment::events).collect();
         assert_eq!(events[1], (2, br#"{"event":"step","action":"a"}"#.as_slice()));
         assert_eq!(line_start(2, parsed.last.hash), &BUNDLE.lines().nth(3).unwrap()[..84]);
+    }
+
+    #[test]
+    fn a_record_that_is_too_large_is_named() {
+        let longest = BUNDLE.lines().skip(1).take(3).map(str::len).max().unwrap();
+        assert!(parse(BUNDLE.as_bytes(), longest).is_ok());
+        let error = parse(BUNDLE.as_bytes(), longest - 1).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("has {longest} bytes; at most {}", longest - 1)),
+            "{error}"
+        );
     }
 
     #[test]
@@ -235,7 +252,7 @@ mod tests {
         let deep = format!("{{\"bundle\":{}\n", "[".repeat(1 << 20));
         assert!(refused(&deep).contains("its first line is no head"));
         for bomb in [&b"\x1f\x8b\x08\x00rest"[..], b"PK\x03\x04rest", b"\x28\xb5\x2f\xfdrest"] {
-            let error = parse(bomb).unwrap_err().to_string();
+            let error = parse(bomb, 1 << 20).unwrap_err().to_string();
             assert!(error.contains("decompress it first"), "{error}");
         }
     }

@@ -96,6 +96,7 @@ impl Execution {
         self.check_engines(&new.spec)?;
         let spec = self.queued(&new.owner, new.spec)?;
         self.check_day(&new.owner).await?;
+        self.check_waiting(&new.owner, &spec).await?;
         let slot = self.reserve_slot(&new.owner)?;
         // Last, so that a run that is refused for another reason does not count.
         self.count_rates(&new.owner, &spec.task)?;

@@ -6,6 +6,7 @@ use crate::runs::error::RunError;
 use crate::runs::queue::rates::Reached;
 use crate::runs::record::timestamp;
 use crate::runs::spec::RunSpec;
+use prime_journal::Journal;
 
 impl Execution {
     /// Checks when a run is to begin and to end. One without a priority gets the largest that its
@@ -28,6 +29,21 @@ impl Execution {
         }
         spec.queueing.priority = given.min(limit);
         Ok(spec)
+    }
+
+    /// Checks that not too many runs of the owner wait for approval already, if this one may.
+    ///
+    /// # Errors
+    /// `OwnerWaits`, or the journal cannot be read.
+    pub(super) async fn check_waiting(&self, owner: &str, spec: &RunSpec) -> Result<(), RunError> {
+        let limit = self.app().settings().server.key_waiting_runs_max;
+        if spec.approval.is_none() || limit == 0 {
+            return Ok(());
+        }
+        let name = owner.to_owned();
+        let count = move |journal: &dyn Journal| journal.approvals().parked_runs(&name, limit);
+        let waiting = self.store.read(count).await?;
+        if waiting < limit { Ok(()) } else { Err(RunError::OwnerWaits { waiting, limit }) }
     }
 
     /// Counts a run that is about to be accepted.

@@ -2,12 +2,16 @@
 
 use std::future::pending;
 use std::sync::Arc;
+use std::task::Poll;
+
+use futures::poll;
 
 use super::Execution;
+use super::rows::open_row;
 use crate::runs::live::live_run::LiveRun;
 use crate::runs::queue::places::{Place, Wanted};
 use crate::runs::queue::wall_clock::until;
-use crate::runs::record::timestamp;
+use crate::runs::record::{Status, timestamp};
 use prime_agent_set::AgentSet;
 use prime_protocol::{Ending, Outcome};
 
@@ -29,11 +33,22 @@ impl Execution {
 
         // A run keeps its agents while it waits, but not the configuration that they come from.
         let (_, agents) = self.agents_of(live).await?;
-        tokio::select! {
+        let mut place = self.places.enter(self.wanted(live, has_begun));
+        if let Poll::Ready(place) = poll!(&mut place) {
+            return Some((agents, place));
+        }
+        if has_begun {
+            live.set_queued(true);
+            // Nothing waits for the row, which other nodes and lists read.
+            drop(live.stream.update(open_row(live, Status::Queued, self.store.now_ms())));
+        }
+        let place = tokio::select! {
             biased;
             () = live.cancelled() => None,
-            place = self.places.enter(self.wanted(live, has_begun)) => Some((agents, place)),
-        }
+            place = place => Some(place),
+        };
+        live.set_queued(false);
+        Some((agents, place?))
     }
 
     fn wanted(&self, live: &LiveRun, has_begun: bool) -> Wanted {

@@ -1,18 +1,47 @@
 //! What the runs of an owner may cost on a day, UTC. The day of a run is that of its acceptance, as
 //! in overviews, and it counts when it is over.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use super::Execution;
 use crate::runs::error::{DAY_MS, RunError};
 use prime_journal::SearchQuery;
 use prime_protocol::Cost;
 
+/// What turns that were tried have cost, which belong to no run. Kept since the process began.
+#[derive(Default)]
+pub struct Tries(Mutex<HashMap<String, (u64, u64)>>);
+
+impl Tries {
+    /// Adds the cost of a turn of an owner.
+    fn add(&self, owner: &str, day: u64, cost: Cost) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Only the present day is of interest.
+        all.retain(|_, (of, _)| *of == day);
+        let (_, nanos) = all.entry(owner.to_owned()).or_insert((day, 0));
+        *nanos = nanos.saturating_add(cost.nanos());
+    }
+
+    /// What the owner's turns of this day have cost, in billionths.
+    fn nanos_of(&self, owner: &str, day: u64) -> u64 {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(owner).filter(|(of, _)| *of == day).map_or(0, |(_, nanos)| *nanos)
+    }
+}
+
 impl Execution {
-    /// Checks that the owner's runs of today have not cost as much as they may. Those that have
+    /// Counts what a turn has cost that belongs to no run.
+    pub fn count_try(&self, owner: &str, cost: Cost) {
+        self.tries.add(owner, self.store.now_ms() / DAY_MS, cost);
+    }
+
+    /// Checks that the owner's runs and tries of today have not cost as much as they may. Those that have
     /// just ended, or are open, are not counted: their own budgets limit them.
     ///
     /// # Errors
     /// `DayPaid`, or the journal cannot be read.
-    pub(super) async fn check_day(&self, owner: &str) -> Result<(), RunError> {
+    pub async fn check_day(&self, owner: &str) -> Result<(), RunError> {
         // Most daemons have no such limit: for them nothing is added up.
         let Some(limit) = self.app().settings().server.cost_per_day_max_of(owner) else {
             return Ok(());
@@ -26,7 +55,9 @@ impl Execution {
         };
 
         let totals = self.store.read(move |journal| journal.search().totals(&query)).await?;
-        let spent = Cost::from_nanos(totals.total.sums.cost_nanos.unwrap_or_default());
+        let of_runs = totals.total.sums.cost_nanos.unwrap_or_default();
+        let of_tries = self.tries.nanos_of(owner, now_ms / DAY_MS);
+        let spent = Cost::from_nanos(of_runs.saturating_add(of_tries));
         if spent < limit {
             return Ok(());
         }
@@ -34,5 +65,22 @@ impl Execution {
         let within = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let (next_day, wait_ms) = (within(resets_ms / DAY_MS), within(resets_ms - now_ms));
         Err(RunError::DayPaid { spent, limit, next_day, wait_ms })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tries_add_up_by_owner_and_day() {
+        let tries = Tries::default();
+        tries.add("ada", 5, Cost::from_nanos(3));
+        tries.add("ada", 5, Cost::from_nanos(4));
+        tries.add("bob", 5, Cost::from_nanos(1));
+        assert_eq!((tries.nanos_of("ada", 5), tries.nanos_of("bob", 5)), (7, 1));
+        assert_eq!((tries.nanos_of("ada", 6), tries.nanos_of("eve", 5)), (0, 0));
+        tries.add("bob", 6, Cost::from_nanos(2));
+        assert_eq!((tries.nanos_of("ada", 5), tries.nanos_of("bob", 6)), (0, 2));
     }
 }

@@ -109,6 +109,7 @@ impl Execution {
         let mut handle = request.in_scope(|| runtime.submit_with(agents.clone(), submission));
         // The request ends long before its run.
         drop(request);
+        live.standstill.begin(self.store.now_ms());
         live.set_canceller(handle.canceller());
 
         // What was decided since the journal was read for this start.
@@ -131,6 +132,7 @@ impl Execution {
                 }
             }
         };
+        live.standstill.end();
         // The next run does not wait for the end of this one to be durable.
         drop(place);
         if outcome.is_none() && live.waits.is_suspended() {

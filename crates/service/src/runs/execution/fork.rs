@@ -10,7 +10,7 @@ use crate::runs::error::RunError;
 use crate::runs::live::live_run::LiveRun;
 use crate::runs::progress::Progress;
 use crate::runs::record::{Imported, RunRecord};
-use crate::runs::spec::{NewLine, Origin, Queueing, RunSpec};
+use crate::runs::spec::{NewLine, Origin, RunSpec};
 use crate::runs::store::replay::{Recovered, replay_before, replay_run, waiting_step};
 use prime_journal::{Journal, JournalError, RunRow};
 use prime_protocol::Replayed;
@@ -128,11 +128,13 @@ impl Execution {
         spec.sampling.seed = seed.unwrap_or(spec.sampling.seed);
         // The daemon's own rule is that of all runs, from here on also of this one.
         spec.approval = ApprovalPolicy::of(&self.app().settings().run).or(spec.approval);
-        // The parent's times are past, and its key may have been allowed more.
+        // The parent's key may have been allowed more.
         let priority_max = self.app().settings().priority_max_of(owner);
-        let priority = spec.queueing.priority.min(priority_max);
-        spec.queueing = Queueing { priority, ..Queueing::default() };
+        let (queueing, passed) = spec.queueing.again(self.store.now_ms(), priority_max);
+        spec.queueing = queueing;
+        spec.notes.extend(passed.map(|passed| format!("forked: {passed}")));
         self.check_engines(&spec)?;
+        self.check_waiting(owner, &spec).await?;
         self.count_rates(owner, &spec.task)?;
         let (live, row) = self.prepare(owner, spec)?;
         self.store.accept(row, None).await?;
@@ -193,7 +195,7 @@ impl Execution {
             let basis = live.spec.plan.basis;
             let judge = live.spec.judge();
             let run = origin.run.as_str();
-            live.stream.append(&TraceLine::Forked { run, seq, basis, judge: &judge });
+            live.stream.append(&TraceLine::Forked { run, parent_seq: seq, basis, judge: &judge });
             seq += 1;
             live.stream.durable(seq).await.map_err(|()| not_copied(live))?;
         }

@@ -41,6 +41,7 @@ use super::store::RunStore;
 use crate::app::App;
 use crate::webhooks::Webhooks;
 use current_app::CurrentApp;
+use daily_cost::Tries;
 use key_locks::KeyLocks;
 use observers::Observers;
 
@@ -57,6 +58,8 @@ pub struct Execution {
     places: Arc<Places>,
     /// How many runs were accepted lately.
     rates: Rates,
+    /// What turns have cost that belong to no run.
+    tries: Tries,
     /// Requests with a key that are being accepted.
     keys: KeyLocks,
     /// Notified when steps have begun to wait for approval.
@@ -85,6 +88,7 @@ impl Execution {
             webhooks: Arc::new(watch::Sender::new(Arc::default())),
             places,
             rates: Rates::default(),
+            tries: Tries::default(),
             keys: KeyLocks::default(),
             held: Notify::new(),
             arbiter: actix::Arbiter::current(),

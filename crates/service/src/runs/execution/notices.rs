@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::Execution;
-use super::payload::{About, budget_spent, ended, flagged, nearly_spent, waiting};
+use super::payload::{About, WaitsFor, budget_spent, ended, flagged, nearly_spent, stuck, waiting};
 use crate::runs::labels::Labels;
 use crate::runs::live::live_run::LiveRun;
 use crate::runs::progress::Progress;
-use crate::runs::record::Status;
+use crate::runs::record::{Status, timestamp};
 use crate::runs::relabel::read_labels;
 use crate::webhooks::Webhooks;
 use prime_journal::Message;
@@ -74,14 +74,53 @@ impl Execution {
         // The run owns its stream, which owns this.
         let run = Arc::downgrade(live);
         live.stream.notify_with(Box::new(move |new_flags, before, after| {
+            let Some(run) = run.upgrade() else { return Vec::new() };
+            let now_ms = store.now_ms();
+            run.standstill.moved(now_ms);
             let webhooks = Arc::clone(&webhooks.borrow());
-            match run.upgrade() {
-                Some(run) if !webhooks.endpoints().is_empty() => {
-                    of_commit(&webhooks, &run, store.now_ms(), new_flags, (before, after))
-                }
-                _ => Vec::new(),
+            if webhooks.endpoints().is_empty() {
+                return Vec::new();
             }
+            of_commit(&webhooks, &run, now_ms, new_flags, (before, after))
         }));
+    }
+
+    /// The runs of this node that have told nothing new for `server.stuck_ms`, with the time since
+    /// which. None while the journal cannot be written, for which all runs wait.
+    pub(in crate::runs) fn stuck(&self) -> Vec<(Arc<LiveRun>, u64)> {
+        if self.store.failure().is_some() {
+            return Vec::new();
+        }
+        self.live.stuck(self.store.now_ms(), self.app().settings().server.stuck_ms)
+    }
+
+    /// Writes a message about each run that has become stuck.
+    pub(in crate::runs) fn tell_standstills(&self) {
+        for (live, since_ms) in self.stuck() {
+            let events = live.stream.committed().head.seq;
+            if !live.standstill.tell(events) {
+                continue;
+            }
+            let agents = &live.context.agents;
+            let waits_for: Vec<WaitsFor<'_>> = live
+                .writings
+                .waits_for()
+                .into_iter()
+                .map(|(role, turns)| WaitsFor { role, agent: agents.of(role), turns })
+                .collect();
+            let (run, since) = (&live.stream.id, timestamp(since_ms));
+            tracing::warn!(%run, since, events, ?waits_for, "a run is stuck");
+
+            let webhooks = Arc::clone(&self.webhooks.borrow());
+            let whose = (live.owner.as_str(), live.spec.task.as_str());
+            let about = about(&live, &live.spec.labels);
+            let body = || stuck(about, since_ms, events, &waits_for, self.store.now_ms());
+            let id = || id(&live, &format!("stuck_{events}"));
+            let messages = webhooks.messages(WebhookEvent::RunStuck, whose, id, body);
+            if !messages.is_empty() {
+                live.stream.tell(messages);
+            }
+        }
     }
 
     /// The messages that a run ended.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::runs::labels::Labels;
 use crate::runs::record::{Status, timestamp};
-use prime_protocol::{Assurance, Budget, Usage};
+use prime_protocol::{Assurance, Budget, Role, Usage};
 use prime_report::RunResult;
 use prime_settings::WebhookEvent;
 
@@ -84,6 +84,24 @@ struct Spent<'r> {
     budgets: &'r [BudgetSpent],
 }
 
+/// Turns that wait for an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WaitsFor<'r> {
+    pub role: Role,
+    /// The agent's name.
+    pub agent: &'r str,
+    pub turns: usize,
+}
+
+#[derive(Serialize)]
+struct Stuck<'r> {
+    status: Status,
+    since: String,
+    /// The number of the last event.
+    events: u64,
+    waits_for: &'r [WaitsFor<'r>],
+}
+
 fn text<D: Serialize>(event: WebhookEvent, about: About<'_>, now_ms: u64, more: D) -> String {
     let About { run, owner, task, instance, labels } = about;
     let data = Data { run, key: owner, task, instance, labels, more };
@@ -124,6 +142,18 @@ pub fn waiting(about: About<'_>, approvals: &[u32], now_ms: u64) -> String {
 /// The message that much of a budget is spent.
 pub fn budget_spent(about: About<'_>, budgets: &[BudgetSpent], now_ms: u64) -> String {
     text(WebhookEvent::RunBudget, about, now_ms, Spent { budgets })
+}
+
+/// The message that a run has told nothing since its event of this number.
+pub fn stuck(
+    about: About<'_>,
+    since_ms: u64,
+    events: u64,
+    waits_for: &[WaitsFor<'_>],
+    now_ms: u64,
+) -> String {
+    let more = Stuck { status: Status::Running, since: timestamp(since_ms), events, waits_for };
+    text(WebhookEvent::RunStuck, about, now_ms, more)
 }
 
 /// The budgets of which four fifths are spent.

@@ -137,12 +137,8 @@ impl Observer for Recorder {
     }
 
     fn listener(&self, id: TurnId, role: Role) -> Option<Listener> {
-        Some(Arc::new(Hears {
-            id,
-            role,
-            writings: Arc::clone(&self.writings),
-            sent: Arc::clone(&self.sent),
-        }))
+        let (writings, sent) = (Arc::clone(&self.writings), Arc::clone(&self.sent));
+        Some(Arc::new(Hears::new(id, role, writings, sent)))
     }
 
     fn may_hold(&self) -> bool {

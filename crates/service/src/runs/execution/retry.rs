@@ -1,6 +1,7 @@
 //! Retries: a new run of the same request that knows from its first step what was rejected in
 //! another, and does not propose it again.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::new_run::{Accepted, NewRun};
@@ -13,7 +14,7 @@ use crate::runs::spec::RunSpec;
 use crate::runs::store::replay::{NotReplayed, apply};
 use prime_agent_set::task_program::TaskPrograms;
 use prime_bench::tasks::Problem;
-use prime_journal::{IdempotencyKey, Journal, Segment};
+use prime_journal::{FlaggedEvent, IdempotencyKey, Journal, JournalError, Segment};
 use prime_protocol::{Decision, Learnt, Rejection, Replay, StuckAt};
 use prime_report::{RecordedEvent, StepLine, count};
 
@@ -42,6 +43,24 @@ fn ruled_out(step: &StepLine<'_>) -> Option<Rejection> {
         .then(|| Rejection::new(&step.action, step.feedback.as_deref()))
 }
 
+/// Flagged events in a page.
+const FLAGS: u32 = 1_000;
+
+/// The numbers of the steps that a person has found right.
+fn accepted(journal: &dyn Journal, id: &str) -> Result<BTreeSet<u64>, JournalError> {
+    let (mut accepted, mut last) = (BTreeSet::new(), 0);
+    loop {
+        let page = journal.reviews(id, last, FLAGS)?;
+        let Some(next) = page.last().map(|flagged| flagged.seq) else { return Ok(accepted) };
+        // The newest review counts.
+        let is_accepted = |flagged: &&FlaggedEvent| {
+            flagged.reviews.last().is_some_and(|review| !review.is_rejected)
+        };
+        accepted.extend(page.iter().filter(is_accepted).map(|flagged| flagged.seq));
+        last = next;
+    }
+}
+
 /// The run's problem, and what was rejected in it, state by state.
 fn learnt(
     journal: &dyn Journal,
@@ -51,6 +70,7 @@ fn learnt(
 ) -> Result<(Arc<dyn Problem>, Vec<StuckAt>), NotReplayed> {
     let problem = spec.problem(tasks)?;
     let mut replay = Replay::new(Arc::clone(&problem), spec.plan.clone());
+    let accepted = accepted(journal, id)?;
     let (mut learnt, mut progress) = (Learnt::after(&spec.plan.learnt), Progress::default());
     let mut seq = 0;
     loop {
@@ -69,7 +89,11 @@ fn learnt(
             if let Some((turn, Some(line))) = &step
                 && let Some(trajectory) = replay.trajectory(*turn)
             {
-                learnt.add(trajectory, Some(line.clone()));
+                if accepted.contains(&at) {
+                    learnt.lift(trajectory, &line.line);
+                } else {
+                    learnt.add(trajectory, Some(line.clone()));
+                }
             }
             apply(&mut replay, event, &mut progress)?;
             if let Some((turn, Some(_))) = step
@@ -144,6 +168,11 @@ impl Runs {
         // What another origin or other agents have left does not hold for this run.
         spec.notes.retain(|note| !note.starts_with(NOTE) && !note.starts_with("forked: "));
         spec.notes.push(note(id, &learnt, wanted.keep_rejected || is_judged_anew));
+        let now_ms = self.store().now_ms();
+        let priority_max = self.app().settings().priority_max_of(owner);
+        let (queueing, passed) = spec.queueing.again(now_ms, priority_max);
+        spec.queueing = queueing;
+        spec.notes.extend(passed.map(|passed| format!("{NOTE}{passed}")));
         spec.plan.learnt = learnt;
         // Seeds of requests have 63 bits.
         spec.sampling.seed = wanted.seed.unwrap_or_else(|| rand::random::<u64>() >> 1);

@@ -60,10 +60,24 @@ impl Sent {
 
 /// Listens to one turn: what is written and what was sent.
 pub struct Hears {
-    pub id: TurnId,
-    pub role: Role,
-    pub writings: Arc<Writings>,
-    pub sent: Arc<Sent>,
+    id: TurnId,
+    role: Role,
+    writings: Arc<Writings>,
+    sent: Arc<Sent>,
+}
+
+impl Hears {
+    /// A turn waits for the agent of a role until this is dropped.
+    pub fn new(id: TurnId, role: Role, writings: Arc<Writings>, sent: Arc<Sent>) -> Self {
+        writings.ask(role);
+        Self { id, role, writings, sent }
+    }
+}
+
+impl Drop for Hears {
+    fn drop(&mut self) {
+        self.writings.answered(self.role);
+    }
 }
 
 impl Listen for Hears {

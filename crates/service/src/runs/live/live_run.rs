@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use super::standstill::Standstill;
 use super::writings::Writings;
 use crate::runs::approvals::waits::Waits;
 use crate::runs::progress::Progress;
@@ -33,12 +34,16 @@ pub struct LiveRun {
     pub writings: Arc<Writings>,
     /// Its steps that wait for approval.
     pub(in crate::runs) waits: Arc<Waits>,
+    /// Whether it moves.
+    pub(in crate::runs) standstill: Standstill,
 
     canceller: Mutex<Option<Canceller>>,
     is_cancelled: AtomicBool,
     cancellation: Notify,
     /// It leaves the memory, because all of it waits for approval.
     is_parked: AtomicBool,
+    /// It waits for a place, although another process began it.
+    is_queued: AtomicBool,
 
     /// Why its agents cannot be built, while it waits for them.
     waiting_for: Mutex<Option<String>>,
@@ -59,7 +64,9 @@ impl LiveRun {
             stream,
             writings: Arc::default(),
             waits: Arc::default(),
+            standstill: Standstill::default(),
             is_parked: AtomicBool::new(false),
+            is_queued: AtomicBool::new(false),
             canceller: Mutex::default(),
             is_cancelled: AtomicBool::new(false),
             cancellation: Notify::new(),
@@ -126,6 +133,11 @@ impl LiveRun {
         self.is_parked.store(true, Ordering::Relaxed);
     }
 
+    /// Lets the record say whether the run, which has begun, waits for a place again.
+    pub(in crate::runs) fn set_queued(&self, is_queued: bool) {
+        self.is_queued.store(is_queued, Ordering::Relaxed);
+    }
+
     /// Resolves when the run is or was cancelled. For one waiter.
     pub(in crate::runs) async fn cancelled(&self) {
         self.cancellation.notified().await;
@@ -149,7 +161,8 @@ impl LiveRun {
         let elapsed = counts.elapsed_ms;
 
         let waiting_for = self.waiting_for.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let is_running = committed.progress.is_under_way && waiting_for.is_none();
+        let is_queued = self.is_queued.load(Ordering::Relaxed) || waiting_for.is_some();
+        let is_running = committed.progress.is_under_way && !is_queued;
 
         RunRecord {
             id: self.stream.id.clone(),

@@ -4,6 +4,7 @@
 
 pub(super) mod admission;
 pub(super) mod live_run;
+mod standstill;
 pub(super) mod writings;
 
 use std::sync::Arc;
@@ -48,6 +49,15 @@ impl LiveRuns {
     pub fn waiting_for_approval(&self) -> Vec<Arc<LiveRun>> {
         let waiting = self.runs.iter().filter(|live| !live.waits.is_empty());
         waiting.map(|live| Arc::clone(&live)).collect()
+    }
+
+    /// The runs that have told nothing new for `stuck_ms`, each with the time since which.
+    pub fn stuck(&self, now_ms: u64, stuck_ms: u64) -> Vec<(Arc<LiveRun>, u64)> {
+        let stuck = self.runs.iter().filter_map(|live| {
+            let since_ms = live.standstill.since(now_ms, stuck_ms)?;
+            Some((Arc::clone(&live), since_ms))
+        });
+        stuck.collect()
     }
 
     /// Makes a run visible.

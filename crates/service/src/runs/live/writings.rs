@@ -48,17 +48,45 @@ pub struct Writings {
     count: AtomicUsize,
     /// The number of the last change.
     changes: watch::Sender<u64>,
+    /// The turns that wait for an agent, by [`Role::ALL`].
+    asked: [AtomicUsize; 3],
 }
 
 impl Default for Writings {
     fn default() -> Self {
-        Self { turns: Mutex::default(), count: AtomicUsize::new(0), changes: watch::Sender::new(0) }
+        Self {
+            turns: Mutex::default(),
+            count: AtomicUsize::new(0),
+            changes: watch::Sender::new(0),
+            asked: Default::default(),
+        }
     }
 }
 
 impl Writings {
     fn turns(&self) -> MutexGuard<'_, Turns> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn asked_of(&self, role: Role) -> &AtomicUsize {
+        let at = Role::ALL.iter().position(|known| *known == role);
+        &self.asked[at.expect("invariant: all roles are listed")]
+    }
+
+    /// A turn waits for the agent of a role.
+    pub(in crate::runs) fn ask(&self, role: Role) {
+        self.asked_of(role).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A turn waits for it no longer.
+    pub(in crate::runs) fn answered(&self, role: Role) {
+        self.asked_of(role).fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The roles whose agents turns wait for, with the number of turns.
+    pub(in crate::runs) fn waits_for(&self) -> Vec<(Role, usize)> {
+        let counts = Role::ALL.map(|role| (role, self.asked_of(role).load(Ordering::Relaxed)));
+        counts.into_iter().filter(|(_, turns)| *turns > 0).collect()
     }
 
     /// Notes what is written for a turn.

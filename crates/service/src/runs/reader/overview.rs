@@ -22,8 +22,11 @@ const PERIOD_MS_MIN: u64 = 60_000;
 /// Figures of runs. Those of open runs are 0, except `runs` and `open`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Figures {
-    /// Runs that were accepted in the period.
+    /// Runs that this daemon accepted in the period.
     pub runs: u64,
+    /// Imported runs that other daemons accepted in the period: no other figure counts them.
+    #[serde(default)]
+    pub imported: u64,
     /// Runs that are not over.
     pub open: u64,
     /// Runs whose answer is verified.
@@ -138,13 +141,14 @@ impl Period {
 
 #[expect(clippy::cast_precision_loss, reason = "a share for display")]
 fn figures(part: Part, period: Period) -> Figures {
-    let Part { sums, open, statuses, mut outcomes } = part;
+    let Part { sums, imported, open, statuses, mut outcomes } = part;
     let of = |status: Status| statuses.get(status.name()).copied().unwrap_or_default();
     let (over, verified) = (sums.runs - open, of(Status::Verified));
     // A run of another version does not say what ended it.
     outcomes.remove("");
     Figures {
         runs: sums.runs,
+        imported,
         open,
         verified,
         unrefuted: of(Status::Unrefuted),
@@ -238,6 +242,7 @@ mod tests {
                 cost_nanos: Some(1_500_000 * runs),
                 ..Sums::default()
             },
+            imported: 4,
             open,
             statuses: counts(&[("verified", verified), ("failed", failed)]),
             outcomes: counts(&[("agreed", verified), ("", failed)]),
@@ -267,6 +272,7 @@ mod tests {
 
         let total = &overview.total;
         assert_eq!((total.runs, total.open, total.verified, total.failed), (6, 2, 3, 1));
+        assert_eq!(total.imported, 4);
         assert_eq!(total.verified_share, Some(0.75), "of the four that are over");
         assert_eq!(total.outcomes, BTreeMap::from([("agreed".to_owned(), 3)]));
         assert_eq!((total.prompt_tokens, total.completion_tokens), (30, 12));

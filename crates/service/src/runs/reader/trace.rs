@@ -14,6 +14,7 @@ use crate::runs::spec::RunSpec;
 use crate::runs::store::replay::apply;
 use prime_agent_set::RecordedPrompts;
 use prime_agent_set::llm::Asked;
+use prime_agent_set::task_program::TaskPrograms;
 use prime_protocol::{Replay, Reward, Trajectory};
 use prime_report::{LastPrompts, RecordedEvent, SentExchange, StepLine};
 
@@ -34,7 +35,12 @@ impl TraceContent {
 /// Adds to each event what follows from the events before it.
 struct Annotator {
     content: TraceContent,
-    replay: Replay,
+    /// `None` once the task's program has failed: what follows from states is then left out.
+    replay: Option<Replay>,
+    /// Why, until a line has said it.
+    left_out: Option<String>,
+    /// Only a program may fail; otherwise the events are damaged.
+    is_of_program: bool,
     prompts: Option<RecordedPrompts>,
     /// Earlier prompts, since the journal keeps only what is new in each.
     last: LastPrompts,
@@ -64,6 +70,16 @@ struct Annotated<'a> {
     reward: Reward,
 }
 
+/// What is added to a step whose state is not known.
+#[derive(Serialize)]
+struct WithoutStates {
+    /// What this step and those after it lack, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    exchanges: Vec<SentExchange>,
+}
+
 impl Annotator {
     fn before<'a>(
         &self,
@@ -87,13 +103,35 @@ impl Annotator {
         })
     }
 
+    /// The fields of an event without those that follow from states. The first such step says why.
+    fn without_states(&mut self, exchanges: Vec<SentExchange>) -> Result<Option<String>, String> {
+        let left_out = self.left_out.take();
+        if left_out.is_none() && exchanges.is_empty() {
+            return Ok(None);
+        }
+        let fields = serde_json::to_string(&WithoutStates { left_out, exchanges });
+        fields.map(Some).map_err(|error| error.to_string())
+    }
+
+    /// Continues without states if the task's program is to blame.
+    fn give_up(&mut self, reason: String) -> Result<(), String> {
+        if !self.is_of_program {
+            return Err(reason);
+        }
+        self.replay = None;
+        self.left_out = Some(format!("states, prompts and rewards from here on: {reason}"));
+        Ok(())
+    }
+
     /// Applies an event; returns the fields to add if it is a step.
     fn pass(&mut self, event: &[u8], progress: &mut Progress) -> Result<Option<String>, String> {
         let recorded =
             RecordedEvent::read(event).map_err(|error| format!("not an event: {error}"))?;
         let RecordedEvent::Step(step) = &recorded else {
-            let applied = apply(&mut self.replay, event, progress);
-            return applied.map(|()| None).map_err(|error| error.to_string());
+            let Some(replay) = &mut self.replay else { return Ok(None) };
+            let applied = apply(replay, event, progress).map_err(|error| error.to_string());
+            applied.or_else(|reason| self.give_up(reason))?;
+            return Ok(None);
         };
         let exchanges = if self.prompts.is_some() {
             let unpacked = step.sent.iter().map(|sent| self.last.unpack(sent.clone()));
@@ -101,17 +139,24 @@ impl Annotator {
         } else {
             Vec::new()
         };
+        let Some(mut replay) = self.replay.take() else { return self.without_states(exchanges) };
         // This comes before the event is applied, which may replace the trajectory's state.
-        let known = self
-            .replay
+        let known = replay
             .trajectory(step.id())
             .map(|trajectory| (trajectory.counts, self.before(step, trajectory)));
 
-        apply(&mut self.replay, event, progress).map_err(|error| error.to_string())?;
-        let Some((counts, before)) = known else { return Ok(None) };
-        let reward = self.replay.step_reward(step.id(), counts, step.applicable, step.score);
+        if let Err(error) = apply(&mut replay, event, progress) {
+            self.give_up(error.to_string())?;
+            return self.without_states(exchanges);
+        }
+        let Some((counts, before)) = known else {
+            self.replay = Some(replay);
+            return Ok(None);
+        };
+        let reward = replay.step_reward(step.id(), counts, step.applicable, step.score);
         let annotated =
             serde_json::to_string(&Annotated { before: Before { exchanges, ..before? }, reward });
+        self.replay = Some(replay);
         annotated.map(Some).map_err(|error| error.to_string())
     }
 }
@@ -121,7 +166,8 @@ impl RunReader {
     ///
     /// # Errors
     /// When the run does not exist, this version does not know its task, or the prompts of its
-    /// executor are not known.
+    /// executor are not known. If the program of its task fails, the events come without what
+    /// follows from states, and the first step says so.
     pub async fn trace(
         &self,
         id: &str,
@@ -131,22 +177,11 @@ impl RunReader {
         let spec: RunSpec = serde_json::from_str(&row.spec)
             .map_err(|error| RunError::Unreadable(error.to_string()))?;
         let tasks = self.store.tasks().asked_by(&row.owner);
-        let of = spec.clone();
-        // The program of a task may have to be asked.
-        let problem = tokio::task::spawn_blocking(move || of.problem(&tasks));
-        let problem = problem.await.map_err(|_| RunError::Draining)??;
-
-        let annotator = (content != TraceContent::EVENTS)
-            .then(|| {
-                let prompts = content.prompts.then(|| prompts_of(&spec)).transpose()?;
-                Ok::<_, RunError>(Annotator {
-                    content,
-                    replay: Replay::new(problem, spec.plan.clone()),
-                    prompts,
-                    last: LastPrompts::default(),
-                })
-            })
-            .transpose()?;
+        let annotator = if content == TraceContent::EVENTS {
+            None
+        } else {
+            Some(annotator(content, &spec, tasks).await?)
+        };
 
         let mut head =
             format!(r#"{{"seq":0,"event":"accepted","run":"{id}","spec":{}}}"#, row.spec)
@@ -170,6 +205,33 @@ impl RunReader {
         );
         Ok(futures::StreamExt::chain(stream::iter([Ok(head)]), lines))
     }
+}
+
+/// What adds to the events of a run what follows from them.
+async fn annotator(
+    content: TraceContent,
+    spec: &RunSpec,
+    tasks: TaskPrograms,
+) -> Result<Annotator, RunError> {
+    let of = spec.clone();
+    // The program of a task may have to be asked.
+    let problem = tokio::task::spawn_blocking(move || of.problem(&tasks));
+    let (replay, left_out) = match problem.await.map_err(|_| RunError::Draining)? {
+        Ok(problem) => (Some(Replay::new(problem, spec.plan.clone())), None),
+        Err(error) if spec.is_of_program => {
+            (None, Some(format!("states, prompts and rewards: {error}")))
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let prompts = content.prompts.then(|| prompts_of(spec)).transpose()?;
+    Ok(Annotator {
+        content,
+        replay,
+        left_out,
+        is_of_program: spec.is_of_program,
+        prompts,
+        last: LastPrompts::default(),
+    })
 }
 
 impl RunReader {

@@ -69,6 +69,10 @@ pub struct RejudgedRun {
     pub task: String,
     /// Name of its instance.
     pub instance: String,
+    /// True if the program of its task is another one here than the one that executed it. Left out
+    /// if it is the same, or if either is not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub other_program: bool,
     /// The names of the run's verifier and of the one that judged again.
     pub verifier: Change<String>,
     /// Name of the coordinator that decided on the new verdicts.
@@ -111,6 +115,7 @@ pub struct Rejudge<'a> {
 pub struct Rejudging {
     run: String,
     spec: RunSpec,
+    other_program: bool,
     problem: Arc<dyn Problem>,
     replay: Replay,
     progress: Progress,
@@ -170,8 +175,10 @@ impl Rejudging {
         }
 
         let (coordinator_name, coordinator) = coordinator::of(&spec, with)?;
+        let other_program = spec.is_of_other_program(&with.resources.tasks);
         Ok(Self {
             run: run.to_owned(),
+            other_program,
             replay: Replay::new(Arc::clone(&problem), spec.plan.clone()),
             progress: Progress::default(),
             verifier: prime_agent_set::Agents::verifier(with.agents),
@@ -309,6 +316,7 @@ impl Rejudging {
             run: self.run,
             task,
             instance,
+            other_program: self.other_program,
             verifier: Change { before: agents.verifier, after: self.verifier_name },
             coordinator: self.coordinator_name,
             steps: self.judged,

@@ -70,6 +70,7 @@ fn is_passing(error: &RequestError) -> bool {
         RequestError::Run(error) => match error {
             RunError::Full { .. }
             | RunError::OwnerFull { .. }
+            | RunError::OwnerWaits { .. }
             | RunError::RateReached { .. }
             | RunError::DayPaid { .. }
             | RunError::Draining

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::app::App;
 use crate::requests::{CheckedRequest, RunRequest};
 use crate::runs::record::timestamp;
+use prime_agent_set::task_program::TaskPrograms;
 use prime_bench::spelling::nearest;
 use prime_bench::tasks;
 use prime_journal::IdempotencyKey;
@@ -42,14 +42,14 @@ pub struct Plan {
 pub struct Schedules(pub(super) BTreeMap<String, Arc<Plan>>);
 
 impl Schedules {
-    /// The schedules of these settings, for an app that has them.
+    /// The schedules of these settings.
     ///
     /// # Errors
     /// The first one whose request cannot become a run.
-    pub fn of(app: &App, settings: &Settings) -> Result<Self, ScheduleError> {
+    pub fn of(settings: &Settings) -> Result<Self, ScheduleError> {
         let plans = settings.schedules.iter().map(|(name, schedule)| {
             let wrong = |reason: String| ScheduleError { name: name.clone(), reason };
-            let plan = Plan::new(name, schedule, app, settings).map_err(wrong)?;
+            let plan = Plan::new(name, schedule, settings).map_err(wrong)?;
             Ok((name.clone(), Arc::new(plan)))
         });
         plans.collect::<Result<_, _>>().map(Self)
@@ -62,12 +62,7 @@ impl Schedules {
 }
 
 impl Plan {
-    fn new(
-        name: &str,
-        schedule: &Schedule,
-        app: &App,
-        settings: &Settings,
-    ) -> Result<Self, String> {
+    fn new(name: &str, schedule: &Schedule, settings: &Settings) -> Result<Self, String> {
         let cron = schedule.times().map_err(|(_, reason)| reason)?;
         let request: Result<RunRequest, _> = serde_json::from_str(&schedule.request);
         let mut request = request.map_err(|error| error.to_string())?;
@@ -97,7 +92,7 @@ impl Plan {
             return Err(format!("field `task`: {unknown}"));
         }
         if found.is_none_or(|(_, found)| found.is_ok()) {
-            let checked = CheckedRequest::of(settings, app.tasks(), &request);
+            let checked = CheckedRequest::of(settings, &TaskPrograms::default(), &request);
             let checked = checked.map_err(|error| error.to_string())?;
             checked.check_learnt().map_err(|error| error.to_string())?;
         }

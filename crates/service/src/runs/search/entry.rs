@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::runs::labels::{Labels, searched_labels};
 use crate::runs::record::RunRecord;
 use crate::runs::spec::RunSpec;
+use prime_journal::search::IMPORTED;
 use prime_journal::{RunRow, SearchEntry, Segment};
 use prime_protocol::Cost;
 
@@ -156,12 +157,14 @@ pub(super) fn entry_of(row: &RunRow, steps: &Steps, labels: Option<Labels>) -> S
     let names = &spec.agents;
     let agents = [Some(&names.executor), Some(&names.verifier), Some(&names.coordinator)];
     let agents = agents.into_iter().chain([names.locator.as_ref()]).flatten().cloned().collect();
+    let mark = record.imported.as_ref().map(|_| IMPORTED.to_owned());
+    let models = result.models.iter().cloned().chain(mark).collect();
     SearchEntry {
         run: row.id.clone(),
         status: record.status.name().to_owned(),
         outcome: result.outcome.clone().unwrap_or_default(),
         agents,
-        models: result.models.clone(),
+        models,
         labels: searched_labels(&labels.unwrap_or(spec.labels)),
         is_flagged: row.reviews.needed > 0,
         steps: count(result.steps),

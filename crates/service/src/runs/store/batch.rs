@@ -102,6 +102,7 @@ impl Batch {
             Some(_) => stream.messages(&flagged, &before, &committed.progress),
             None => Vec::new(),
         };
+        messages.extend(pending.messages);
 
         if let Some(segment) = &segment {
             self.writes.push(Write::Append { id: stream.id.clone(), segment: segment.clone() });

@@ -50,6 +50,8 @@ pub struct Pending {
     pub progress: Progress,
 
     pub update: Option<RowUpdate>,
+    /// Messages that tell of no event.
+    pub messages: Vec<Message>,
     pub snapshot: Option<Snapshot>,
     pub acks: Vec<oneshot::Sender<()>>,
 
@@ -291,6 +293,11 @@ impl EventStream {
             pending.acks.push(ack);
         });
         acked
+    }
+
+    /// Writes messages that tell of no event with the next commit.
+    pub fn tell(self: &Arc<Self>, messages: Vec<Message>) {
+        self.add(|pending| pending.messages.extend(messages));
     }
 
     /// True if the run must wait for the journal.
