@@ -97,6 +97,43 @@ test("a daemon that is away is asked by one request in turn, and found again by 
   await expect(page.getByText("The daemon does not answer")).toHaveCount(0);
 });
 
+test("every view keeps what it shows while the daemon is killed, and continues when it is back", async ({
+  daemon,
+  watched: page,
+  expected,
+}) => {
+  expected.push(
+    "ERR_CONNECTION_REFUSED",
+    "ERR_INCOMPLETE_CHUNKED_ENCODING",
+    "ERR_CONNECTION_RESET",
+    "ERR_EMPTY_RESPONSE",
+    "ERR_SOCKET_NOT_CONNECTED",
+  );
+  const id = await erring(daemon);
+  const away = page.getByText("The daemon does not answer since");
+  const views = ["runs", "runs/new", `runs/${id}`, `compare?a=${id}&b=${id}`, "agents", "engines", "tasks", "tasks/bubble-sort", "reports", "review", "overview"];
+  for (const view of views) {
+    await page.goto(`${daemon.url}/studio/${view}`);
+    await expect(page.locator("h1")).toBeVisible();
+    await expect(page.locator(".skeleton")).toHaveCount(0);
+    const heading = await page.locator("h1").textContent();
+    await daemon.kill();
+
+    await expect(page.locator("h1")).toHaveText(heading ?? "");
+    // Another view has to ask, and the way back finds what was there, or asks again.
+    const other = view.startsWith("agents") ? "Tasks" : "Agents";
+    await page.getByRole("navigation", { name: "Screens" }).getByRole("link", { name: other, exact: true }).click();
+    await expect(away, view).toBeVisible();
+    await page.goBack();
+    await daemon.start();
+
+    await expect(away, view).toHaveCount(0);
+    await expect(page.locator("h1")).toHaveText(heading ?? "");
+    await expect(page.locator(".skeleton")).toHaveCount(0);
+    await isAccessible(page);
+  }
+});
+
 test("a page of a run under way stays where it is, and follows where it is told to", async ({
   daemon,
   watched: page,
