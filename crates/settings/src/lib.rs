@@ -27,6 +27,7 @@ mod layer_count;
 mod layers;
 mod load;
 mod locator;
+mod log;
 mod needed;
 mod own_task;
 mod preset;
@@ -65,6 +66,7 @@ pub use implementation::{
 };
 pub use layer_count::{CpuExperts, GpuLayers};
 pub use load::{DEFAULT_TOML, default_section};
+pub use log::{Log, LogFormat, LogLevel};
 pub use own_task::OwnTask;
 pub use preset::{Preset, PresetBudget};
 pub use price::ModelPrice;
@@ -78,10 +80,7 @@ pub use search::{
     AheadOptions, BeamOptions, DiversityOptions, GroupOptions, GroupSize, ParticleFilterOptions,
     SeedChoice, StrategyName, UctOptions, VoteName,
 };
-pub use sections::{
-    Budget, Log, LogFormat, LogLevel, Placement, PromptsName, Reward, Run, Runtime, Server,
-    Settings,
-};
+pub use sections::{Budget, Placement, PromptsName, Reward, Run, Runtime, Server, Settings};
 pub use thinking::Thinking;
 pub use uploads::Uploads;
 pub use upstreams::{Api, Dialect, Upstream, UpstreamPool};

@@ -14,6 +14,7 @@ use super::api_key::ApiKey;
 use super::approve::ApproveElse;
 use super::definitions::Definitions;
 use super::engine::Engine;
+use super::log::{Log, Telemetry};
 use super::own_task::OwnTask;
 use super::preset::Preset;
 use super::queue::Queue;
@@ -451,26 +452,6 @@ pub struct Journal {
     pub idempotency_days: u32,
 }
 
-/// Section `log`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Log {
-    /// Minimum level that is logged.
-    pub level: LogLevel,
-    /// `text` (for people) or `json` (one object per line).
-    pub format: LogFormat,
-}
-
-/// Section `telemetry`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Telemetry {
-    /// URL of an OpenTelemetry collector for OTLP over HTTP, such as `http://127.0.0.1:4318`; the
-    /// path `/v1/traces` is appended. Empty = off: no traces are sent.
-    #[schemars(extend("format" = "http-address"))]
-    pub otlp_endpoint: String,
-}
-
 /// A value of `journal.prompts`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -479,27 +460,4 @@ pub enum PromptsName {
     None,
     Text,
     Tokens,
-}
-
-/// How much is logged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names are those of every logger")]
-pub enum LogLevel {
-    Off,
-    Error,
-    Warn,
-    Info,
-    Debug,
-    Trace,
-}
-
-/// The shape of a log line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object per line.
-    Json,
 }
