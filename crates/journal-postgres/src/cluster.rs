@@ -3,11 +3,11 @@
 use deadpool_postgres::Object;
 use tokio_postgres::Row;
 
+use super::PostgresJournal;
 use super::bulletin::News;
 use super::error_code::Failure;
 use super::text::{decode, encode};
-use super::{Cluster, ClusterStatus, JournalError, PostgresJournal};
-use prime_journal::{BlockedRun, NodeStatus};
+use prime_journal::{BlockedRun, Cluster, ClusterStatus, JournalError, NodeStatus};
 
 const NODES: &str = "
     SELECT n.id, n.name, n.version, n.capacity, count(h.run),
