@@ -1,4 +1,4 @@
-// Who is to review a step: shown, and changed by a button or a name.
+// The assignee of a step: shown, and changed by a button or a name.
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";

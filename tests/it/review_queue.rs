@@ -1,4 +1,4 @@
-//! Who is to review a flagged step, and reviews as preference pairs.
+//! Assignees of flagged steps, and reviews as preference pairs.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -119,7 +119,7 @@ fn assignee(
         };
     }
 
-    // Whoever cannot see the run cannot review it.
+    // A key that cannot see the run cannot review it.
     let may_see = name == run_owner || state.keys.get(&name).is_some_and(|is_admin| *is_admin);
     if may_see && state.keys.contains_key(&name) {
         return Ok(Some(name));

@@ -58,7 +58,7 @@ pub struct ReviewRequest {
     pub note: String,
 }
 
-/// Who is to review a step.
+/// The assignee of a step.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AssignRequest {

@@ -1,4 +1,4 @@
-//! Who is to review a flagged event.
+//! Assignees of flagged events.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Who is to review a flagged event. It is beside the reviews, which anybody may still give.
+//! Assignees of flagged events. Anybody may still give a review.
 
 use std::collections::BTreeMap;
 

@@ -242,7 +242,7 @@ pub trait Journal: Send + Sync {
     /// What runs are found by.
     fn search(&self) -> &dyn SearchIndex;
 
-    /// Who is to review flagged events.
+    /// The assignees of flagged events.
     fn assignees(&self) -> &dyn Assignees;
 
     /// The labels that replace those of specs.

@@ -43,7 +43,7 @@ pub struct AssignArguments {
     id: String,
     /// Number of the step's event, as `runs reviews` lists it
     seq: u64,
-    /// Who is to review it: `me`, the name of a key that may see the run, or any name where the
+    /// Its assignee: `me`, the name of a key that may see the run, or any name where the
     /// daemon has no keys; `none` for nobody
     #[arg(value_name = "NAME")]
     assignee: String,

@@ -1,4 +1,4 @@
-//! Who is to review flagged events.
+//! Assignees of flagged events.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Who is to review a flagged event. The first assignment creates the table, so that files of
+//! Assignees of flagged events. The first assignment creates the table, so that files of
 //! earlier versions stay as they are until then.
 
 use std::collections::BTreeMap;

@@ -40,7 +40,7 @@ pub struct FailedAttempt {
     pub reason: String,
 }
 
-/// Whether a message is still sent.
+/// The state of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageState {
@@ -62,7 +62,7 @@ pub struct WebhookMessage {
     /// When that happened.
     #[schema(format = DateTime)]
     pub happened_at: Option<String>,
-    /// Whether it is still sent.
+    /// Its state.
     pub state: MessageState,
     /// Number of attempts that failed, since it was last sent again.
     pub failed_attempts: u32,

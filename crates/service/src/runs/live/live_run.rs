@@ -34,7 +34,7 @@ pub struct LiveRun {
     pub writings: Arc<Writings>,
     /// Its steps that wait for approval.
     pub(in crate::runs) waits: Arc<Waits>,
-    /// Whether it moves.
+    /// True if it moves.
     pub(in crate::runs) standstill: Standstill,
 
     canceller: Mutex<Option<Canceller>>,

@@ -80,7 +80,7 @@ pub struct FlaggedStep {
     /// The newest review; null without any.
     #[schema(required)]
     pub review: Option<ReviewLine>,
-    /// Who is to review it; null if it is nobody in particular.
+    /// The name of its assignee; null if it has none.
     #[serde(default)]
     #[schema(required)]
     pub assignee: Option<String>,
