@@ -7,7 +7,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::SqliteJournal;
-use super::listing::Conditions;
+use super::conditions::Conditions;
 use super::queries;
 use super::reviews::{flag_key, refuse_unflagged};
 use super::schema::FIRST_SEQ_MAX;

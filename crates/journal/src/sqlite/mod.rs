@@ -9,6 +9,7 @@ mod approvals;
 mod assignees;
 mod batches;
 mod beside;
+mod conditions;
 mod connection;
 mod entries;
 mod error_code;

@@ -7,7 +7,7 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 
 use super::approvals;
-use super::listing::Conditions;
+use super::conditions::Conditions;
 use super::queries::Found;
 use crate::error::JournalError;
 use crate::journal::Query;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
+use super::conditions::Conditions;
 use super::connection::{Readers, as_open_error};
-use super::listing::Conditions;
 use super::lock::Lock;
 use super::padded::Padded;
 use super::past_damage;

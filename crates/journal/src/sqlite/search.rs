@@ -5,7 +5,7 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, TransactionBehavior, params};
 
-use super::listing::Conditions;
+use super::conditions::Conditions;
 use super::queries::Found;
 use super::values::unsigned;
 use crate::error::JournalError;
