@@ -78,7 +78,8 @@ pub(super) fn all(connection: &Connection) -> Result<Vec<(String, u64, String)>,
     if !has_table(connection)? {
         return Ok(found);
     }
-    let sql = "SELECT r.id, a.flag & 4294967295, a.name FROM assignee a JOIN run r ON r.no = a.flag >> 32";
+    let sql = "SELECT r.id, a.flag & 4294967295, a.name
+        FROM assignee a JOIN run r ON r.no = a.flag >> 32";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {

@@ -1,5 +1,5 @@
-//! Preference pairs from people's reviews: a line that a reviewer rejects, and a better one that was
-//! proposed in the same state of the same run.
+//! Preference pairs from people's reviews: a line that a reviewer rejects, and a better one that
+//! was proposed in the same state of the same run.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -79,7 +79,8 @@ pub struct PreferencePair {
     pub reviewer: String,
     /// The reviewer's note; may be empty.
     pub note: String,
-    /// The node that has executed the run, if another daemon has; this one judged none of its steps.
+    /// The node that has executed the run, if another daemon has; this one judged none of its
+    /// steps.
     #[schema(required)]
     pub imported_from: Option<String>,
 }
