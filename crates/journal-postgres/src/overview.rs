@@ -6,6 +6,7 @@ use tokio_postgres::Row;
 use super::error_code::Failure;
 use super::search::{Conditions, conditions};
 use super::text::decode;
+use prime_journal::search::{IMPORTED, name_text};
 use prime_journal::{Adder, Facts, RefusedLines, SearchQuery, Sums, Totals};
 
 /// A sum as a `bigint`; beyond that the largest.
@@ -30,10 +31,12 @@ fn groups(filter: &str) -> String {
 /// What refused lines; `refusals` is a text of `counts_text`.
 fn refusals(filter: &str) -> String {
     let lines = sum("split_part(part, E'\\x1f', 2)::bigint");
+    let imported = name_text(IMPORTED);
     format!(
         "SELECT task, split_part(part, E'\\x1f', 1), {lines}
         FROM (SELECT task, unnest(string_to_array(refusals, E'\\x1e')) AS part
-            FROM run_facts s {filter}) parts
+            FROM (SELECT task, refusals, models FROM run_facts s {filter}) noted
+            WHERE position('{imported}' IN models) = 0) parts
         WHERE part <> '' GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2"
     )
 }
