@@ -84,6 +84,7 @@ fn requests_about_webhooks_are_checked() {
     resend("ada", "ops", &json!({})).refused(403, None, &["admin = true"]);
     resend("root", "other", &json!({})).refused(404, None, &["no webhook \"other\""]);
     resend("root", "ops", &json!({"id": []})).refused(400, Some("id"), &[]);
+    resend("root", "ops", &json!({"ids": null})).refused(400, Some("ids"), &["null"]);
     let many = vec!["x"; 1_001];
     resend("root", "ops", &json!({ "ids": many })).refused(400, Some("ids"), &["at most 1000"]);
     keyed.get("root", "/v1/webhooks/ops/messages?state=sent").refused(400, Some("state"), &[]);

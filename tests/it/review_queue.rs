@@ -74,6 +74,9 @@ fn steps_are_assigned_and_listed_by_assignee() {
         (json!({"seq": first, "assignee": "x".repeat(65)}), 400, "assignee", "at most 64"),
         (json!({"seq": first, "assignee": " "}), 400, "assignee", "null for nobody"),
         (json!({"seq": first, "assignee": "a\u{1b}[2J"}), 400, "assignee", "control"),
+        (json!({"seq": first, "assignee": "a\u{202e}b"}), 400, "assignee", "invisible"),
+        (json!({"seq": first, "assignee": "me\u{200b}"}), 400, "assignee", "invisible"),
+        (json!({"seq": first, "assignee": "me "}), 400, "assignee", "blanks"),
         (json!({"seq": first, "assignee": "none"}), 400, "assignee", "give null"),
     ] {
         assign(&daemon, "", &run, &body).refused(status, Some(field), &[part]);
@@ -164,7 +167,12 @@ fn what_reviewers_reject_makes_pairs_with_better_lines_of_the_same_state() {
     let better = |bad: &Value| {
         let here = |step: &&Value| step["state"] == bad["state"] && step["action"] != bad["action"];
         let is_clean = |step: &&Value| step["decision"] == "proceed" && step["score"] == 0.0;
-        let others = steps.values().filter(here);
+        let is_rejected = |step: &Value| {
+            let is_same =
+                |no: &Value| no["state"] == step["state"] && no["action"] == step["action"];
+            rejected.iter().any(|seq| is_same(&steps[seq]))
+        };
+        let others = steps.values().filter(here).filter(|step| !is_rejected(step));
         let decided = others.clone().find(|step| step["seq"] == *accepted);
         decided.or_else(|| others.clone().find(is_clean))
     };
@@ -235,4 +243,31 @@ fn what_reviewers_reject_makes_pairs_with_better_lines_of_the_same_state() {
     let written: Vec<Value> =
         written.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(written, pairs);
+}
+
+#[test]
+fn a_line_that_was_rejected_once_is_preferred_to_none_in_its_state() {
+    let daemon = Daemon::start(&DISPUTED);
+    let run = daemon.submitted(&disputed());
+    daemon.finished(&run);
+    let steps = steps(&daemon, &run);
+    // Each line once in its state: its repetitions in other trajectories have no review.
+    let mut rejected = BTreeSet::new();
+    for seq in flagged(&daemon, &run) {
+        let step = &steps[&seq];
+        if rejected.insert((step["state"].to_string(), step["action"].to_string())) {
+            let body = json!({"seq": seq, "verdict": "reject"}).to_string();
+            assert_eq!(daemon.post_text(&format!("{run}/reviews"), &body).status, 200);
+        }
+    }
+
+    let id = run.strip_prefix("/v1/runs/").unwrap();
+    let text = daemon.text(&format!("/v1/reviews/pairs?run={id}"));
+    assert!(!text.is_empty());
+    for line in text.lines() {
+        let pair: Value = serde_json::from_str(line).unwrap();
+        let chosen = &steps[&pair["chosen_seq"].as_u64().unwrap()];
+        let key = (chosen["state"].to_string(), chosen["action"].to_string());
+        assert!(!rejected.contains(&key), "{pair}");
+    }
 }

@@ -92,6 +92,13 @@ pub async fn review(
     Ok(HttpResponse::Ok().json(step))
 }
 
+/// True for a character that cannot be seen, or that changes the direction of a text: with it, two
+/// names look alike.
+fn is_hidden(c: char) -> bool {
+    let is_format = matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{feff}');
+    is_format || c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}')
+}
+
 /// The assignee that a request names; `None` for nobody.
 fn assignee(
     state: &State,
@@ -110,8 +117,12 @@ fn assignee(
     }
     if !state.has_keys {
         let count = name.chars().count();
-        return if name.trim().is_empty() || name.chars().any(char::is_control) {
-            refused("give a name without control characters, or null for nobody".to_owned())
+        return if name.trim() != name || name.is_empty() || name.chars().any(is_hidden) {
+            refused(
+                "give a name without control or invisible characters and without blanks at its \
+                 ends, or null for nobody"
+                    .to_owned(),
+            )
         } else if count > ASSIGNEE_CHARS_MAX {
             refused(format!("has {count} characters; give at most {ASSIGNEE_CHARS_MAX}"))
         } else {

@@ -203,7 +203,10 @@ pub async fn list(
 #[utoipa::path(
     get, path = "/v1/runs/{id}/steps/{seq}", tag = "runs", operation_id = "show_step",
     params(("id", description = "The run's `id`"), ("seq" = u64, description = "The number of the step's event")),
-    responses((status = 200, description = "The step", body = StepDetail)),
+    responses(
+        (status = 200, description = "The step", body = StepDetail),
+        (status = 409, description = "The program of its task fails, so that no state is known", body = ErrorBody),
+    ),
 )]
 pub async fn show(
     state: web::Data<State>,

@@ -92,7 +92,7 @@ impl From<BundleError> for ApiError {
     params(("id", description = "The run's `id`"), ExportQuery),
     responses(
         (status = 200, description = "JSON Lines", content_type = "application/jsonl", body = String),
-        (status = 409, description = "The run is not over (`run_is_open`)", body = ErrorBody),
+        (status = 409, description = "The run is not over (`run_is_open`), or a data set's row needs the program of its task, which fails", body = ErrorBody),
     ),
 )]
 pub async fn export(

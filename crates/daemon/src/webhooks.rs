@@ -1,7 +1,7 @@
 //! Routes of webhooks: what the journal holds for each, and what was given up, sent again.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::error::{ApiError, ErrorBody, method_not_allowed};
@@ -69,8 +69,15 @@ pub struct MessageList {
 #[serde(deny_unknown_fields)]
 pub struct ResendRequest {
     /// Their ids, at most 1,000; left out, all that were given up.
+    // Null would be a client's mistake, and not a wish to send everything.
     #[schema(max_items = 1_000, nullable = false)]
+    #[serde(default, deserialize_with = "present")]
     pub ids: Option<Vec<String>>,
+}
+
+/// A value that may be left out, and is not null.
+fn present<'de, D: Deserializer<'de>>(source: D) -> Result<Option<Vec<String>>, D::Error> {
+    Vec::deserialize(source).map(Some)
 }
 
 /// What is sent again.

@@ -35,8 +35,12 @@ pub(super) async fn create_missing(
 }
 
 /// The condition on a row `r` of `run`; the name's value is the one with this number.
-pub(super) fn condition(assigned: &Assigned, number: usize) -> String {
+pub(super) fn condition(assigned: &Assigned, needs_review: bool, number: usize) -> String {
     match assigned {
+        Assigned::To(_) if needs_review => format!(
+            "EXISTS (SELECT FROM assignee a JOIN flag f ON f.run = a.run AND f.seq = a.seq
+                WHERE a.run = r.no AND a.name = ${number} AND NOT f.is_reviewed)"
+        ),
         Assigned::To(_) => {
             format!("EXISTS (SELECT FROM assignee a WHERE a.run = r.no AND a.name = ${number})")
         }

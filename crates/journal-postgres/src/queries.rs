@@ -165,7 +165,7 @@ pub(super) async fn list(client: &Object, query: &Query) -> Result<RunRows, Fail
         values.push(name);
     }
     if let Some(assigned) = &query.assigned {
-        conditions.push(assignees::condition(assigned, values.len()));
+        conditions.push(assignees::condition(assigned, query.needs_review, values.len()));
     }
     if query.in_split {
         conditions.push("r.split IS NOT NULL".to_owned());

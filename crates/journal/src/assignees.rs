@@ -9,7 +9,8 @@ use crate::error::JournalError;
 pub enum Assigned {
     /// To nobody; only events without a review count.
     Nobody,
-    /// To this person, with a review or without one.
+    /// To this person, with a review or without one; only those without one if the list is of runs
+    /// that need a review.
     To(String),
 }
 

@@ -64,6 +64,9 @@ pub fn is_name(text: &str) -> bool {
     (1..=NAME_BYTES_MAX).contains(&text.len()) && text.bytes().all(allowed)
 }
 
+/// Names that stand for something else than a key: in reviews, approvals and lists.
+pub(super) const RESERVED: [&str; 5] = ["me", "none", "local", "deadline", "cancel"];
+
 /// The SHA-256 of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

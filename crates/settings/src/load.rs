@@ -8,6 +8,7 @@ use config::{Config, Map, Value, ValueKind};
 use sha2::{Digest, Sha256};
 
 use super::agents::{CoordinatorAgent, ExecutorAgent, VerifierAgent};
+use super::api_key::RESERVED;
 use super::approve::check_approve;
 use super::check::{check, check_agents, origin};
 use super::definitions::Definitions;
@@ -256,6 +257,14 @@ impl Settings {
 
         let keys = &self.server.keys;
         for (at, key) in keys.iter().enumerate() {
+            if RESERVED.contains(&key.name.as_str()) {
+                let message = format!(
+                    "`server.keys` has a key called \"{}\", which means something else where \
+                     people are named: give it another name",
+                    key.name
+                );
+                return Err(conflict(&["server", "keys"], message));
+            }
             if let Some(same) =
                 keys[..at].iter().find(|other| other.name == key.name || other.sha256 == key.sha256)
             {

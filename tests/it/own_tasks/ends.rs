@@ -140,6 +140,12 @@ fn a_trace_is_read_without_the_program_that_is_broken_since() {
     assert_eq!(said.len(), 1, "the first step says it: {left}");
     assert!(said[0].contains("odd"), "{said:?}");
     assert!(lines.iter().all(|line| line.get("state").is_none()), "{left}");
+
+    // What cannot be shown without it is refused, with the reason.
+    let step = lines.iter().find(|line| line["event"] == "step").expect("a step");
+    for path in [format!("steps/{}", step["seq"]), "export?as=dataset".to_owned()] {
+        broken.get(&format!("{run}/{path}")).refused(409, None, &["odd"]);
+    }
 }
 
 #[test]

@@ -100,6 +100,10 @@ pub fn runs_are_listed_by_assignee(make: Make<'_>) {
         ..Query::default()
     };
     assert_eq!(ids(journal.list(&open).unwrap().rows), ["a"]);
+    // Somebody else's step of the same run is open: ada has nothing to do.
+    journal.assignees().assign("a", 2, Some("ada")).unwrap();
+    journal.assignees().assign("a", 1, Some("bob")).unwrap();
+    assert_eq!(ids(journal.list(&open).unwrap().rows), [""; 0]);
 }
 
 fn ids_of(names: &[&str]) -> Vec<String> {

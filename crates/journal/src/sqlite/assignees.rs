@@ -88,16 +88,22 @@ pub(super) fn all(connection: &Connection) -> Result<Vec<(String, u64, String)>,
     Ok(found)
 }
 
-/// Leaves out runs without an event that is assigned so.
+/// Leaves out runs without an event that is assigned so, and needs a review if it `needs_review`.
 pub(super) fn restrict(
     conditions: &mut Conditions,
     connection: &Connection,
     assigned: &Assigned,
+    needs_review: bool,
 ) -> Result<(), JournalError> {
     match (assigned, has_table(connection)?) {
         (Assigned::To(_), false) => conditions.add("0", []),
         (Assigned::To(name), true) => conditions.add(
-            "r.no IN (SELECT flag >> 32 FROM assignee WHERE name = ?)",
+            if needs_review {
+                "r.no IN (SELECT a.flag >> 32 FROM assignee a WHERE a.name = ?
+                    AND NOT EXISTS (SELECT 1 FROM review v WHERE v.flag = a.flag))"
+            } else {
+                "r.no IN (SELECT flag >> 32 FROM assignee WHERE name = ?)"
+            },
             [Value::Text(name.clone())],
         ),
         (Assigned::Nobody, false) => conditions.add("r.flagged > r.reviewed", []),

@@ -31,7 +31,7 @@ impl Conditions {
             conditions.add("r.flagged > r.reviewed", []);
         }
         if let Some(assigned) = &query.assigned {
-            assignees::restrict(&mut conditions, connection, assigned)?;
+            assignees::restrict(&mut conditions, connection, assigned, query.needs_review)?;
         }
         if query.in_split {
             conditions.add("r.split IS NOT NULL", []);

@@ -176,7 +176,10 @@ pub enum RunError {
 
 impl From<NoProblem> for RunError {
     fn from(error: NoProblem) -> Self {
-        Self::Unreadable(error.to_string())
+        match error {
+            NoProblem::Unreadable(reason) => Self::Unreadable(reason),
+            NoProblem::Missing(reason) => Self::Conflict(reason),
+        }
     }
 }
 

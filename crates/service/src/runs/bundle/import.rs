@@ -308,7 +308,7 @@ impl Runs {
         check_head(&parsed.head, now_ms)?;
         let id = parsed.head.run.clone();
         let (spec_text, last) = (parsed.spec.clone(), parsed.last);
-        if let Some(there) = self.same(&id, owner, &spec_text, last).await? {
+        if let Some(there) = self.same(&id, &spec_text, last).await? {
             return Ok(Arrived { record: there, is_new: false });
         }
 
@@ -331,7 +331,7 @@ impl Runs {
         let written = self.store().import(writes).await;
         // Another request may have added it meanwhile, or a commit was applied whose answer was
         // lost.
-        match (written, self.same(&id, owner, &spec_text, last).await?) {
+        match (written, self.same(&id, &spec_text, last).await?) {
             (Ok(()), Some(_)) => {}
             (Ok(()), None) => return Err(RunError::NotFound(id).into()),
             (Err(_), Some(there)) => return Ok(Arrived { record: there, is_new: false }),
@@ -348,7 +348,6 @@ impl Runs {
     async fn same(
         &self,
         id: &str,
-        owner: &str,
         spec: &str,
         last: ChainHead,
     ) -> Result<Option<RunRecord>, BundleError> {
@@ -357,7 +356,7 @@ impl Runs {
             Err(RunError::NotFound(_)) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        if row.spec != spec || row.head != last || row.owner != owner || !row.is_over {
+        if row.spec != spec || row.head != last || !row.is_over {
             return Err(BundleError::Differs(id.to_owned()));
         }
         let (_, record) = self.reader().get(id).await?;

@@ -212,6 +212,9 @@ struct Rejections {
     better: BTreeMap<String, Vec<(Preferred, Proposed)>>,
 }
 
+/// The lines that a reviewer rejects, by the state in which they were proposed.
+type Refused<'r> = BTreeMap<String, BTreeSet<&'r str>>;
+
 impl Rejections {
     /// Keeps a line that is better than others in a state of a rejected one.
     fn see(&mut self, step: Proposed) {
@@ -226,17 +229,26 @@ impl Rejections {
     }
 
     /// The best line in the state of a rejected one.
-    fn better_than(&self, rejected: &Proposed) -> Option<&(Preferred, Proposed)> {
-        // The same line may have been rejected at one step and accepted at another one: it is then
-        // no better than itself.
-        let others = self.better.get(&rejected.key()?)?.iter();
-        others
-            .filter(|(_, step)| step.action != rejected.action)
-            .min_by_key(|(merit, step)| (*merit, step.seq))
+    fn better_than(
+        &self,
+        rejected: &Proposed,
+        refused: &Refused<'_>,
+    ) -> Option<&(Preferred, Proposed)> {
+        let state = rejected.key()?;
+        let others = self.better.get(&state)?.iter();
+        // A line that was rejected at one step of the state is better than none at another one,
+        // whatever was said of it there.
+        let refused = refused.get(&state);
+        let is_refused = |step: &Proposed| refused.is_some_and(|all| all.contains(&*step.action));
+        others.filter(|(_, step)| !is_refused(step)).min_by_key(|(merit, step)| (*merit, step.seq))
     }
 
-    fn pair(&self, rejected: &Proposed) -> Result<Option<PreferencePair>, RunError> {
-        let Some((merit, chosen)) = self.better_than(rejected) else { return Ok(None) };
+    fn pair(
+        &self,
+        rejected: &Proposed,
+        refused: &Refused<'_>,
+    ) -> Result<Option<PreferencePair>, RunError> {
+        let Some((merit, chosen)) = self.better_than(rejected, refused) else { return Ok(None) };
         let (Some(state), Some(review)) = (&rejected.state, self.reviews.get(&rejected.seq)) else {
             return Ok(None);
         };
@@ -261,10 +273,17 @@ impl Rejections {
     }
 
     fn lines(&self) -> Result<VecDeque<PairLine>, RunError> {
+        let mut refused = Refused::new();
+        for rejected in &self.rejected {
+            if let Some(state) = rejected.key() {
+                refused.entry(state).or_default().insert(&rejected.action);
+            }
+        }
+
         let mut seen = BTreeSet::new();
         let mut lines = VecDeque::new();
         for rejected in &self.rejected {
-            let line = match self.pair(rejected)? {
+            let line = match self.pair(rejected, &refused)? {
                 None => left_out(LeftOut::NoBetterLine, &self.run, rejected.seq),
                 Some(pair) if !seen.insert((rejected.key(), rejected.completion())) => {
                     left_out(LeftOut::Repeated, &self.run, pair.rejected_seq)
