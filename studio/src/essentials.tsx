@@ -283,7 +283,7 @@ export function Differences({
       </code>
     );
   return (
-    <div class="scroll costs" tabIndex={0} role="region" aria-label="What differs">
+    <div class="scroll costs differences" tabIndex={0} role="region" aria-label="What differs">
       <table>
         <thead>
           <tr>

@@ -243,6 +243,7 @@ export function Queue(): JSX.Element {
         {items !== undefined && (
           <span class="muted">
             {open === 0 ? "nothing is undecided" : `${some(open, "step")} undecided`}
+            {next !== null && ", and more that are not loaded"}
           </span>
         )}
       </div>
@@ -262,7 +263,7 @@ export function Queue(): JSX.Element {
         . What you say does not change the run; it is kept with it, and the newest answer counts.
       </p>
       <div class="actions">
-        <span role="group" aria-label="Whose steps">
+        <span class="whose" role="group" aria-label="Whose steps">
           {WHOSE.map(([name, word]) => (
             <button key={name} aria-pressed={whose === name} onClick={() => show(name)}>
               {word}

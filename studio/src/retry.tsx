@@ -69,6 +69,7 @@ export function Retry({ run }: { run: Run }): JSX.Element {
             </>
           )}
           {run.status === "verified" && " This run is verified already."}
+          {run.status !== "verified" && " Its budget stays: Run again can give it more."}
           <button
             class="primary"
             ref={(button) => button?.focus()}
@@ -79,7 +80,7 @@ export function Retry({ run }: { run: Run }): JSX.Element {
           {rejected > 0 && (
             <button onClick={() => void retry(false)}>Start it and leave nothing out</button>
           )}
-          <button onClick={() => setTree(undefined)}>No</button>
+          <button onClick={() => setTree(undefined)}>Do not retry</button>
         </span>
       )}
       {error && <Problem error={error} />}

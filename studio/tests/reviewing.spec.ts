@@ -167,7 +167,7 @@ test("a run that is over is tried again without what was rejected", { tag: "@fir
   await expect(asks).toContainText(/without what was rejected at each state: \d+ lines \(/);
   await expect(asks).toContainText("This run is verified already.");
   await isAccessible(page);
-  await asks.getByRole("button", { name: "No", exact: true }).click();
+  await asks.getByRole("button", { name: "Do not retry" }).click();
   await expect(asks).toHaveCount(0);
   await page.getByRole("button", { name: "Retry", exact: true }).click();
   await asks.getByRole("button", { name: "Start it", exact: true }).click();
