@@ -155,7 +155,7 @@ pub fn check(settings: &Settings) -> Result<Vec<String>, DaemonError> {
             ));
         }
     }
-    drop(Schedules::of(settings)?);
+    unset.extend(Schedules::of(settings)?.notes().map(str::to_owned));
     Ok(unset)
 }
 

@@ -125,6 +125,11 @@ fn a_check_of_the_configuration_refuses_what_a_daemon_would() {
         check(&[&nightly(request)]).refused(&["schedules.nightly.request", part]);
     }
     assert_eq!(check(&[&nightly(r#"{"task": "bubble-sort"}"#)]).code, 0);
+    let nosuch = nightly(r#"{"task": "nosuch"}"#);
+    check(&[&nosuch, "uploads.key_tasks_max=0"]).refused(&["schedules.nightly", "nosuch"]);
+    let noted = check(&[&nosuch]);
+    assert_eq!(noted.code, 0, "{}", noted.stderr);
+    assert!(noted.stderr.contains("must have been uploaded"), "{}", noted.stderr);
 
     let hook =
         |url: &str| format!(r#"webhooks.ops={{url="{url}", secret_env="PRIME_TEST_UNSET"}}"#);
