@@ -37,24 +37,24 @@ enum ConfigCommand {
     },
 }
 
-/// The settings, as far as a daemon would start with them, and what is not set here.
+/// The settings, as far as a daemon would start with them, with notes about what is decided where it is served.
 fn checked(configuration: &Configuration) -> anyhow::Result<(Settings, Vec<String>)> {
     let settings = configuration.load()?;
-    let unset = prime_daemon::check(&settings)?;
-    Ok((settings, unset))
+    let notes = prime_daemon::check(&settings)?;
+    Ok((settings, notes))
 }
 
 fn check(configuration: &Configuration, output: Output) -> anyhow::Result<ExitCode> {
     match (checked(configuration), output) {
-        (Ok((settings, unset)), Output::Text) => {
+        (Ok((settings, notes)), Output::Text) => {
             let hash = settings.hash();
             print(format_args!("the configuration is valid; its hash is {hash}\n"))?;
-            for sentence in unset {
+            for sentence in notes {
                 note!("{sentence}");
             }
         }
-        (Ok((settings, unset)), Output::Json) => {
-            print_json(&json!({"valid": true, "hash": settings.hash(), "unset": unset}))?;
+        (Ok((settings, notes)), Output::Json) => {
+            print_json(&json!({"valid": true, "hash": settings.hash(), "notes": notes}))?;
         }
         (Err(error), Output::Text) => return Err(error),
         (Err(error), Output::Json) => {

@@ -37,7 +37,7 @@ pub enum DaemonError {
     Journal(#[from] JournalError),
     /// The key of `server.attestation_key_file` cannot be used.
     #[error("server.attestation_key_file: {0}")]
-    AttestationKey(#[from] KeyError),
+    AttestationKey(KeyError),
     /// A webhook cannot be used as configured.
     #[error(transparent)]
     Webhook(#[from] WebhookError),

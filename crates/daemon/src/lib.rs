@@ -15,6 +15,7 @@
 //!   `store_readings`; `reload`, `split`, `overview`, `catalog` with `uploads`, `cluster`,
 //!   `reports`, `schedules`, `webhooks`,
 //!   `openapi`.
+//! - `configuration_check`: what a start would refuse, without one.
 //! - `studio`: the page for browsers. `stop_signals`: what ends the process.
 //! - `head_requests`: HEAD for all of them. `latest_check`: a result that is renewed at most once
 //!   in a given time.
@@ -28,6 +29,7 @@ mod background;
 mod catalog;
 mod clock;
 mod cluster;
+mod configuration_check;
 mod daemon_error;
 mod encodings;
 pub mod error;
@@ -88,11 +90,12 @@ use prime_service::metrics::Metrics;
 use prime_service::runs::Schedules;
 use prime_service::telemetry::Telemetry;
 use prime_service::webhooks::Webhooks;
-use prime_settings::Settings;
+use prime_settings::Server;
 use state::State;
 use stop_signals::{StopSignal, handle_file_size_signal};
 
 pub use clock::check_clock;
+pub use configuration_check::check;
 pub use daemon_error::{DaemonError, bind_remedy};
 pub use fuzz_entry::read_as_each_route;
 pub use parameters::numbers_in_words;
@@ -131,32 +134,11 @@ fn configure(config: &mut web::ServiceConfig) {
     config.default_service(web::to(|| async { Err::<HttpResponse, _>(ApiError::no_such_route()) }));
 }
 
-/// Checks what [`serve`] refuses before it opens anything, so that a configuration can be checked
-/// without a daemon. Returns what only the environment of the daemon decides: secrets that are not
-/// set here.
-///
-/// # Errors
-/// The first reason why a daemon would not start with these settings.
-pub fn check(settings: &Settings) -> Result<Vec<String>, DaemonError> {
-    guard::check_bind(&settings.server)?;
-    let mut unset = Vec::new();
-    let environment = environment_of_the_process();
-    // Any key will do for the other checks.
-    let stand_in = || format!("whsec_{}", "A".repeat(32));
-    let lookup = |variable: &str| Some(environment(variable).unwrap_or_else(stand_in));
-    drop(Webhooks::new(&settings.webhooks, lookup)?);
-    for (name, webhook) in &settings.webhooks {
-        if let Some(variable) =
-            webhook.secret_env.as_ref().filter(|name| environment(name).is_none())
-        {
-            unset.push(format!(
-                "`webhooks.{name}.secret_env` names {variable}, which is not set here: a daemon \
-                 needs it"
-            ));
-        }
-    }
-    drop(Schedules::of(settings)?);
-    Ok(unset)
+/// The key that signs attestations, if one is configured.
+fn attestation_key(server: &Server) -> Result<Option<AttestationKey>, DaemonError> {
+    let path = server.attestation_key_file.as_str();
+    let read = || AttestationKey::read(Path::new(path)).map_err(DaemonError::AttestationKey);
+    (!path.is_empty()).then(read).transpose()
 }
 
 /// Serves until SIGTERM or SIGINT. The next process resumes the runs that are open then.
@@ -176,10 +158,7 @@ pub async fn serve(
 
     // The journal makes files, which a daemon that cannot serve must not leave.
     guard::check_bind(&settings.server)?;
-    let attestation_key = match settings.server.attestation_key_file.as_str() {
-        "" => None,
-        path => Some(AttestationKey::read(Path::new(path))?),
-    };
+    let attestation_key = attestation_key(&settings.server)?;
     let webhooks = Webhooks::new(&settings.webhooks, &*environment_of_the_process())?;
 
     let schedules = Schedules::of(&settings)?;

@@ -6,6 +6,7 @@ use super::implementation::Implementation as _;
 use super::resolve::{Agent, DEPTH_MAX, RoleOptions};
 use super::sections::Settings;
 use prime_bench::spelling::nearest;
+use prime_protocol::Role;
 
 impl Settings {
     /// # Errors
@@ -68,7 +69,19 @@ impl Settings {
                 return Err(SettingsError::Conflict { origin: place.to_owned(), message });
             }
         }
-        for member in agent.members() {
+        let members = agent.members();
+        // Opinions of verifiers are told apart by the names of these.
+        let again = |(index, name): &(usize, &&str)| members[..*index].contains(*name);
+        if A::ROLE == Role::Verifier
+            && let Some((_, again)) = members.iter().enumerate().find(again)
+        {
+            let message = format!(
+                "`{name}` has two members called `{again}`: leave one out, or define it under \
+                 another name in agents/verifier"
+            );
+            return Err(SettingsError::Conflict { origin: place.to_owned(), message });
+        }
+        for member in members {
             let Some(below) = self.agent::<A>(member) else {
                 return Err(unknown(
                     place.to_owned(),
@@ -91,5 +104,41 @@ pub(super) fn unknown(origin: String, key: &str, found: &str, known: Vec<String>
         found: found.to_owned(),
         nearest,
         known,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Settings;
+
+    fn load(sets: &[&str]) -> Result<(), String> {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        Settings::load(&[], std::iter::empty(), &sets).map(drop).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_ensemble_has_no_member_twice() {
+        let ensemble = "agents.verifier.implementation=ensemble";
+        let twice =
+            load(&[ensemble, r#"agents.verifier.ensemble.members=["none","rules","none"]"#]);
+        let twice = twice.unwrap_err();
+        assert!(twice.contains("`ensemble` has two members called `none`"), "{twice}");
+        assert_eq!(
+            load(&[ensemble, r#"agents.verifier.ensemble.members=["none","rules"]"#]),
+            Ok(())
+        );
+        // Nobody asks the ensemble of the section here.
+        assert_eq!(load(&[r#"agents.verifier.ensemble.members=["none","none"]"#]), Ok(()));
+    }
+
+    #[test]
+    fn the_other_agent_of_a_comparison_has_what_it_needs() {
+        for role in ["executor", "verifier", "coordinator"] {
+            let role = format!("agents.split.role={role}");
+            let split = [role.as_str(), "agents.split.other=process", "agents.split.share=0.5"];
+            let refusal = load(&split).unwrap_err();
+            assert!(refusal.contains("agents.split.other"), "{refusal}");
+            assert!(refusal.contains("`program.command` is empty"), "{refusal}");
+        }
     }
 }

@@ -451,6 +451,15 @@ impl Settings {
             let agent = Agent { implementation, options: section.clone() };
             self.check_members(&agent, named, &own, 0)?;
         }
+
+        let split = &self.agents.split;
+        if split.role == role
+            && !split.other.is_empty()
+            && let Some(other) = self.agent::<A>(&split.other)
+        {
+            let own = super::load::origin_of(origins, &["agents", "split", "other"]);
+            self.check_members(&other, &split.other, &own, 0)?;
+        }
         Ok(())
     }
 }

@@ -125,6 +125,11 @@ fn a_check_of_the_configuration_refuses_what_a_daemon_would() {
         check(&[&nightly(request)]).refused(&["schedules.nightly.request", part]);
     }
     assert_eq!(check(&[&nightly(r#"{"task": "bubble-sort"}"#)]).code, 0);
+    let nosuch = nightly(r#"{"task": "nosuch"}"#);
+    check(&[&nosuch, "uploads.key_tasks_max=0"]).refused(&["schedules.nightly", "nosuch"]);
+    let noted = check(&[&nosuch]);
+    assert_eq!(noted.code, 0, "{}", noted.stderr);
+    assert!(noted.stderr.contains("must have been uploaded"), "{}", noted.stderr);
 
     let hook =
         |url: &str| format!(r#"webhooks.ops={{url="{url}", secret_env="PRIME_TEST_UNSET"}}"#);
@@ -133,4 +138,22 @@ fn a_check_of_the_configuration_refuses_what_a_daemon_would() {
     assert_eq!(unset.code, 0, "{}", unset.stderr);
     assert!(unset.stderr.contains("PRIME_TEST_UNSET, which is not set here"), "{}", unset.stderr);
     check(&["server.bind=0.0.0.0:7433"]).refused(&["server.bind"]);
+
+    let ensemble = "agents.verifier.implementation=ensemble";
+    let twice = r#"agents.verifier.ensemble.members=["none","none"]"#;
+    check(&[ensemble, twice]).refused(&["two members called `none`"]);
+    let split = "agents.split={role=\"verifier\", other=\"process\", share=0.5}";
+    check(&[split]).refused(&["agents.split", "`program.command` is empty"]);
+    let missing = check(&["server.attestation_key_file=/nowhere/none.pem"]);
+    missing.refused(&["server.attestation_key_file", "/nowhere/none.pem"]);
+    assert_eq!(missing.stderr.matches("none.pem").count(), 1, "{}", missing.stderr);
+
+    let pool = "pools.mine.upstreams=[{url=\"http://127.0.0.1:9/v1\", model=\"m\", \
+                api_key_env=\"PRIME_TEST_UNSET\"}]";
+    let asked = ["agents.verifier.implementation=openai", "agents.verifier.pool=mine"];
+    let unset = check(&[pool, asked[0], asked[1]]);
+    assert_eq!(unset.code, 0, "{}", unset.stderr);
+    assert!(unset.stderr.contains("pools.mine.upstreams.api_key_env"), "{}", unset.stderr);
+    let many = check(&["server.connections_max=100000"]);
+    assert_eq!(many.code, 0, "{}", many.stderr);
 }

@@ -53,6 +53,15 @@ fn steps_that_another_program_finds_fault_with_are_not_vouched_for() {
 
     let fork = second.post_text(&format!("{over}/fork?seq=4"), "");
     fork.refused(409, None, &[expected]);
+
+    // What was rejected can only be found in the old states; a plain repetition needs none.
+    let again = format!("{over}/retry");
+    second.post_text(&again, r#"{"force": true}"#).refused(409, None, &[expected]);
+    let plain = second.post_text(&again, r#"{"force": true, "exclude": false}"#);
+    assert_eq!(plain.status, 202, "{plain:?}");
+    let record = second.finished(plain.location.as_deref().expect("a run"));
+    let failure = record["failure"].to_string();
+    assert!(!failure.contains("answers otherwise"), "{record}");
 }
 
 /// A contradiction of a program is one after a restart too: the run does not wait for another

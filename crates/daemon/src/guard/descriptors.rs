@@ -41,6 +41,14 @@ fn wanted(connections_max: u32, limit: Rlimit) -> Result<Option<u64>, String> {
     ))
 }
 
+/// Checks that the limit can be raised as far as needed, without raising it.
+///
+/// # Errors
+/// Like `wanted`.
+pub fn check(connections_max: u32) -> Result<(), String> {
+    wanted(connections_max, getrlimit(Resource::Nofile)).map(drop)
+}
+
 /// Makes sure of enough file descriptors: raises the soft limit as far as needed. Returns the limit
 /// that is then in force.
 ///

@@ -284,8 +284,16 @@ impl RunSpec {
     /// either is not known. Blocks until the program has declared its task.
     pub fn is_of_other_program(&self, tasks: &TaskPrograms) -> bool {
         let Some(recorded) = &self.program else { return false };
-        let here = tasks.get(&self.task).ok().flatten();
-        here.and_then(|program| program.digest().ok()).is_some_and(|digest| digest != *recorded)
+        self.program_here(tasks).is_some_and(|digest| digest != *recorded)
+    }
+
+    /// What [`RunSpec::program`] is for a run that is accepted now. Blocks like
+    /// [`RunSpec::is_of_other_program`].
+    pub fn program_here(&self, tasks: &TaskPrograms) -> Option<String> {
+        if !self.is_of_program || self.module.is_some() {
+            return None;
+        }
+        tasks.get(&self.task).ok().flatten()?.digest().ok()
     }
 
     /// The problem to solve. Blocks while the program of a task answers.

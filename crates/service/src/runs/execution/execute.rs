@@ -15,6 +15,7 @@ use crate::runs::approvals::policy::Gate;
 use crate::runs::approvals::record::{About, HeldLine};
 use crate::runs::live::admission::RunSlot;
 use crate::runs::live::live_run::LiveRun;
+use crate::runs::live::standstill::Moment;
 use crate::runs::record::Status;
 use crate::runs::store::event_stream::RowUpdate;
 use prime_bench::tasks::Problem;
@@ -109,7 +110,7 @@ impl Execution {
         let mut handle = request.in_scope(|| runtime.submit_with(agents.clone(), submission));
         // The request ends long before its run.
         drop(request);
-        live.standstill.begin(self.store.now_ms());
+        live.standstill.begin(Moment::now(self.store.now_ms()));
         live.set_canceller(handle.canceller());
 
         // What was decided since the journal was read for this start.

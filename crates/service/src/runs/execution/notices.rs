@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use super::Execution;
 use super::payload::{About, WaitsFor, budget_spent, ended, flagged, nearly_spent, stuck, waiting};
 use crate::runs::labels::Labels;
 use crate::runs::live::live_run::LiveRun;
+use crate::runs::live::standstill::Moment;
 use crate::runs::progress::Progress;
 use crate::runs::record::{Status, timestamp};
 use crate::runs::relabel::read_labels;
@@ -76,7 +79,7 @@ impl Execution {
         live.stream.notify_with(Box::new(move |new_flags, before, after| {
             let Some(run) = run.upgrade() else { return Vec::new() };
             let now_ms = store.now_ms();
-            run.standstill.moved(now_ms);
+            run.standstill.moved(Moment::now(now_ms));
             let webhooks = Arc::clone(&webhooks.borrow());
             if webhooks.endpoints().is_empty() {
                 return Vec::new();
@@ -91,7 +94,7 @@ impl Execution {
         if self.store.failure().is_some() {
             return Vec::new();
         }
-        self.live.stuck(self.store.now_ms(), self.app().settings().server.stuck_ms)
+        self.live.stuck(Instant::now(), self.app().settings().server.stuck_ms)
     }
 
     /// Writes a message about each run that has become stuck.

@@ -124,8 +124,8 @@ impl Runs {
     /// that were rejected, each at its state.
     ///
     /// # Errors
-    /// The run is not over, is verified and not forced, or cannot be replayed here; or as for a new
-    /// run.
+    /// The run is not over, is verified and not forced, or cannot be replayed here, unless nothing
+    /// of it is left out; or as for a new run.
     pub async fn retry(
         &self,
         id: &str,
@@ -148,26 +148,30 @@ impl Runs {
         self.has_room(owner)?;
 
         let (recorded, tasks) = self.store().spec_and_tasks(id).await?;
+        let verifier = &recorded.agents.verifier;
+        // What one verifier rejects binds no other.
+        let is_judged_anew =
+            wanted.spec_with_agents.as_ref().is_some_and(|spec| spec.agents.verifier != *verifier);
+        let is_plain = wanted.keep_rejected || is_judged_anew;
         let (name, of) = (id.to_owned(), recorded.clone());
-        let learnt =
-            self.store().read(move |journal| Ok(learnt(journal, &tasks, &name, &of))).await?;
-        let (problem, mut learnt) = learnt?;
-        if wanted.keep_rejected {
-            learnt.clear();
-        }
+        let begin = move |journal: &dyn Journal| {
+            // A plain repetition needs no state of the run, which another program may not reach.
+            let begun = if is_plain {
+                of.problem(&tasks).map(|problem| (problem, Vec::new())).map_err(NotReplayed::from)
+            } else {
+                learnt(journal, &tasks, &name, &of)
+            };
+            Ok(begun.map(|(problem, learnt)| (problem, learnt, of.program_here(&tasks))))
+        };
+        let (problem, learnt, program) = self.store().read(begin).await??;
 
-        let verifier = recorded.agents.verifier.clone();
         let mut spec = wanted.spec_with_agents.unwrap_or(recorded);
+        spec.program = program;
         // The daemon's own rule is that of all runs.
         spec.approval = ApprovalPolicy::of(&self.app().settings().run).or(spec.approval);
-        // What one verifier rejects binds no other.
-        let is_judged_anew = spec.agents.verifier != verifier;
-        if is_judged_anew {
-            learnt.clear();
-        }
         // What another origin or other agents have left does not hold for this run.
         spec.notes.retain(|note| !note.starts_with(NOTE) && !note.starts_with("forked: "));
-        spec.notes.push(note(id, &learnt, wanted.keep_rejected || is_judged_anew));
+        spec.notes.push(note(id, &learnt, is_plain));
         let now_ms = self.store().now_ms();
         let priority_max = self.app().settings().priority_max_of(owner);
         let (queueing, passed) = spec.queueing.again(now_ms, priority_max);

@@ -4,13 +4,14 @@
 
 pub(super) mod admission;
 pub(super) mod live_run;
-mod standstill;
+pub(super) mod standstill;
 pub(super) mod writings;
 
 use std::sync::Arc;
 
 use dashmap::DashMap;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::error::RunError;
 use admission::{Admission, RunSlot};
@@ -51,10 +52,11 @@ impl LiveRuns {
         waiting.map(|live| Arc::clone(&live)).collect()
     }
 
-    /// The runs that have told nothing new for `stuck_ms`, each with the time since which.
-    pub fn stuck(&self, now_ms: u64, stuck_ms: u64) -> Vec<(Arc<LiveRun>, u64)> {
+    /// The runs that have told nothing new for `stuck_ms`, each with the time since which by the wall
+    /// clock.
+    pub fn stuck(&self, now: Instant, stuck_ms: u64) -> Vec<(Arc<LiveRun>, u64)> {
         let stuck = self.runs.iter().filter_map(|live| {
-            let since_ms = live.standstill.since(now_ms, stuck_ms)?;
+            let since_ms = live.standstill.since(now, stuck_ms)?;
             Some((Arc::clone(&live), since_ms))
         });
         stuck.collect()

@@ -86,6 +86,9 @@ fn is_passing(error: &RequestError) -> bool {
 impl Runs {
     /// Starts runs at the times of these schedules from now on.
     pub fn use_schedules(&self, schedules: Schedules) {
+        for note in schedules.notes() {
+            tracing::warn!("{note}");
+        }
         self.keeper().replace(schedules);
     }
 
