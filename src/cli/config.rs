@@ -37,7 +37,8 @@ enum ConfigCommand {
     },
 }
 
-/// The settings, as far as a daemon would start with them, with notes about what is decided where it is served.
+/// The settings, as far as a daemon would start with them, with notes about what is decided where
+/// it is served.
 fn checked(configuration: &Configuration) -> anyhow::Result<(Settings, Vec<String>)> {
     let settings = configuration.load()?;
     let notes = prime_daemon::check(&settings)?;

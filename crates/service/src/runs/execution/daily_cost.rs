@@ -73,8 +73,8 @@ impl Execution {
         Ok(Some(turn))
     }
 
-    /// Checks that the owner's runs and tries of today have not cost as much as they may. Those that have
-    /// just ended, or are open, are not counted: their own budgets limit them.
+    /// Checks that the owner's runs and tries of today have not cost as much as they may. Those that
+    /// have just ended, or are open, are not counted: their own budgets limit them.
     ///
     /// # Errors
     /// `DayPaid`, or the journal cannot be read.
