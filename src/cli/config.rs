@@ -18,8 +18,8 @@ pub struct ConfigArguments {
 
 #[derive(Subcommand)]
 enum ConfigCommand {
-    /// Print the effective configuration as TOML, without the password of journal.url and the
-    /// secrets of webhooks
+    /// Print the effective configuration as TOML, without the password of journal.url, the
+    /// secrets of webhooks and the queries of their URLs
     Show(Configuration),
     /// Check that the configuration is valid
     Check {
@@ -37,7 +37,8 @@ enum ConfigCommand {
     },
 }
 
-/// The settings, as far as a daemon would start with them, with notes about what is decided where it is served.
+/// The settings, as far as a daemon would start with them, with notes about what is decided where
+/// it is served.
 fn checked(configuration: &Configuration) -> anyhow::Result<(Settings, Vec<String>)> {
     let settings = configuration.load()?;
     let notes = prime_daemon::check(&settings)?;
@@ -71,7 +72,7 @@ pub fn config(arguments: &ConfigArguments) -> anyhow::Result<ExitCode> {
             let mut settings = configuration.load()?;
             settings.journal.url = without_password(&settings.journal.url);
             for webhook in settings.webhooks.values_mut() {
-                webhook.secret = webhook.secret.hidden();
+                *webhook = webhook.shown();
             }
             settings.to_toml()
         }

@@ -1,13 +1,15 @@
 //! Money: what runs cost whose models have a price, and the budget that ends them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 
 use prime_stub_server::{Asked, Reply, StubServer};
 use serde_json::{Value, json};
 
 use crate::binary::run;
 use crate::daemon::Daemon;
+use crate::raw::{Raw, post};
 
 /// A task of one step, the step that solves its first instance, and one that does not.
 const TASK: &str = "n-queens-last-queen";
@@ -26,13 +28,23 @@ fn server(line: &'static str) -> StubServer {
 
 /// A server that answers with this line as often as `left` says, and then is silent.
 fn server_of(line: &'static str, left: Arc<AtomicU64>) -> StubServer {
+    let answers = server_script(line);
     StubServer::scripted(move |asked: &Asked| {
+        let take = |left: u64| left.checked_sub(1);
+        let is_turn = asked.path.ends_with("/chat/completions");
+        if is_turn && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+            return Reply::Silence;
+        }
+        answers(asked)
+    })
+    .expect("a port")
+}
+
+/// Answers with this line.
+fn server_script(line: &'static str) -> impl Fn(&Asked) -> Reply {
+    move |asked: &Asked| {
         if !asked.path.ends_with("/chat/completions") {
             return Reply::Json(200, json!({"object": "list", "data": [{"id": "m"}]}));
-        }
-        let take = |left: u64| left.checked_sub(1);
-        if left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
-            return Reply::Silence;
         }
         let part = |delta: Value| json!({"model": "m", "choices": [{"delta": delta}]}).to_string();
         let usage = json!({
@@ -45,8 +57,7 @@ fn server_of(line: &'static str, left: Arc<AtomicU64>) -> StubServer {
             json!({"choices": [], "usage": usage}).to_string(),
             "[DONE]".to_owned(),
         ])
-    })
-    .expect("a port")
+    }
 }
 
 /// Settings of an executor that asks this server, one trajectory at a time, without an early end.
@@ -195,7 +206,74 @@ fn turns_that_are_tried_count_towards_the_day_of_their_key() {
     let tried = daemon.post_text(&path, body);
     assert_eq!((tried.status, &tried.body["action"]), (200, &json!(RIGHT)), "{tried:?}");
     let refused = daemon.post_text(&path, body);
-    refused.refused(429, None, &["cost 0.00036, ", "may cost 0.0003 "]);
+    refused.refused(429, None, &["runs and tried steps", "cost 0.00036, ", "may cost 0.0003 "]);
     assert_eq!(refused.body["error"]["code"], "daily_cost_spent");
     daemon.submit(&json!({"task": TASK})).refused(429, None, &["may cost 0.0003 "]);
+}
+
+#[test]
+fn turns_that_are_tried_at_once_do_not_exceed_the_day_together() {
+    let stub = server(RIGHT);
+    let all = asking(&stub);
+    let mut sets: Vec<&str> = all.iter().map(String::as_str).collect();
+    sets.extend([PRICE, "run.max_rounds=1", "server.key_cost_per_day_max=0.0003"]);
+    let daemon = Daemon::start(&sets);
+    let run = daemon.submitted(&json!({"task": TASK}));
+    daemon.finished(&run);
+    daemon.until("/v1/overview", |body| body["total"]["cost"] == json!(TURN));
+
+    let steps = daemon.get(&format!("{run}/steps")).body;
+    let path = format!("{run}/steps/{}/try", steps["steps"][0]["seq"]);
+    let tried: Vec<u16> = std::thread::scope(|scope| {
+        let body = r#"{"role": "executor"}"#;
+        let all: Vec<_> =
+            (0..8).map(|_| scope.spawn(|| daemon.post_text(&path, body).status)).collect();
+        all.into_iter().map(|one| one.join().expect("an answer")).collect()
+    });
+    let count = |status| tried.iter().filter(|answer| **answer == status).count();
+    // The run has cost more than half of the limit: one turn is left.
+    assert_eq!((count(200), count(429)), (1, 7), "{tried:?}");
+}
+
+#[test]
+fn a_tried_turn_costs_what_it_does_although_its_client_is_gone() {
+    let (asked, was_asked) = channel();
+    let (release, released) = channel::<()>();
+    let gate = Mutex::new((asked, released));
+    let answers = server_script(RIGHT);
+    let stub = StubServer::scripted(move |request: &Asked| {
+        if request.path.ends_with("/chat/completions") {
+            let gate = gate.lock().expect("no panic");
+            // Once the other ends are gone, nothing waits any more.
+            let _told = gate.0.send(());
+            let _released = gate.1.recv();
+        }
+        answers(request)
+    })
+    .expect("a port");
+    let all = asking(&stub);
+    let mut sets: Vec<&str> = all.iter().map(String::as_str).collect();
+    sets.extend([PRICE, "run.max_rounds=1", "server.key_cost_per_day_max=0.0003"]);
+    let daemon = Daemon::start(&sets);
+
+    release.send(()).expect("a server");
+    let run = daemon.submitted(&json!({"task": TASK}));
+    daemon.finished(&run);
+    was_asked.recv().expect("a turn of the run");
+    daemon.until("/v1/overview", |body| body["total"]["cost"] == json!(TURN));
+
+    let steps = daemon.get(&format!("{run}/steps")).body;
+    let path = format!("{run}/steps/{}/try", steps["steps"][0]["seq"]);
+    let body = r#"{"role": "executor"}"#;
+    let mut client = Raw::connect(&daemon.address);
+    client.send(&post(&path, body));
+    was_asked.recv().expect("a tried turn");
+    drop(client);
+
+    let next = std::thread::scope(|scope| {
+        let next = scope.spawn(|| daemon.post_text(&path, body));
+        drop(release);
+        next.join().expect("an answer")
+    });
+    next.refused(429, None, &["cost 0.00036, ", "may cost 0.0003 "]);
 }

@@ -1,6 +1,8 @@
 //! The route that has an agent take one turn in the state of a recorded step: what it is asked,
 //! what it answers, and what the others make of it. Changes nothing.
 
+use std::sync::Arc;
+
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -202,7 +204,9 @@ fn input_of(wanted: TryRequest, before: &BeforeStep) -> Result<TurnInput, ApiErr
 /// agents are those that it was accepted with; if the request replaces one, all agents are taken by
 /// their names from the present configuration. Models are asked anew: an engine with the recorded
 /// seed gives the recorded answer, a server need not. Nothing is recorded, and no run's budget pays
-/// for it; what it costs counts towards the day of the key (`server.key_cost_per_day_max`).
+/// for it; what it costs counts towards the day of the key (`server.key_cost_per_day_max`). With such a
+/// limit, the turns of a key are taken one after another, and each to its end, even if its client
+/// disconnects.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/steps/{seq}/try", tag = "runs", operation_id = "try_agent",
     params(("id", description = "The run's `id`"), ("seq" = u64, description = "The number of the step's event")),
@@ -237,7 +241,7 @@ pub async fn try_agent(
     }
 
     let owner = owner_of(&request);
-    state.runs.check_day(&owner).await?;
+    let paid = state.runs.begin_try(&owner).await?;
 
     let mut before = state.runs.store().before_step(&id, seq).await?;
     // The agents of an imported run may be anything: this daemon's own take their turns.
@@ -269,12 +273,24 @@ pub async fn try_agent(
         }
     })?;
 
-    let turn = try_turn(&agents, &mut before.trajectory, input).await;
+    let (runs, is_paid) = (Arc::clone(&state.runs), paid.is_some());
+    let taking = async move {
+        let turn = try_turn(&agents, &mut before.trajectory, input).await;
+        let exchanges: Vec<_> = exchanges.take().into_iter().map(ModelExchange::from).collect();
+        for cost in exchanges.iter().filter_map(|exchange| exchange.usage.cost) {
+            runs.count_try(&owner, cost);
+        }
+        // Only now, so that the next turn of the key finds what this one has cost.
+        drop(paid);
+        (turn, exchanges, agents.names().clone(), before.line)
+    };
+    // What must be paid for is counted even if the client is gone; other turns end with it.
+    let (turn, exchanges, names, recorded_line) = if is_paid {
+        actix_web::rt::spawn(taking).await.map_err(|_| RunError::Draining)?
+    } else {
+        taking.await
+    };
     let TriedTurn { proposal, line, refusal, verdict, ruling, failure } = turn;
-    let exchanges: Vec<_> = exchanges.take().into_iter().map(ModelExchange::from).collect();
-    for cost in exchanges.iter().filter_map(|exchange| exchange.usage.cost) {
-        state.runs.count_try(&owner, cost);
-    }
     if is_edited && exchanges.is_empty() && failure.is_none() {
         let reason = "no agent of this turn asked a model: leave it out, or try another agent";
         return Err(ApiError::bad_field(first_edited, reason));
@@ -283,10 +299,10 @@ pub async fn try_agent(
     Ok(HttpResponse::Ok().json(TriedStep {
         run: id,
         seq,
-        agents: agents.names().clone(),
+        agents: names,
         exchanges,
         derivation: proposal.map(|proposal| proposal.derivation).filter(|text| !text.is_empty()),
-        same: line.as_ref().map(|line| *line == before.line),
+        same: line.as_ref().map(|line| *line == recorded_line),
         action: line,
         refusal,
         verdict: verdict.map(TriedVerdict::from),

@@ -305,7 +305,8 @@ pub struct Server {
     pub key_waiting_runs_max: u32,
     /// Maximum cost of the runs of one key that were accepted on a day (UTC) and are over, and of
     /// the turns that it has tried since the daemon started, in the currency of the prices; further
-    /// ones are refused with status 429 until midnight. 0 = no limit.
+    /// ones are refused with status 429 until midnight. With a limit, a key's turns are tried one
+    /// after another. 0 = no limit.
     #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
     pub key_cost_per_day_max: f64,
     /// Time in milliseconds after which a run that is under way and has written no event counts as

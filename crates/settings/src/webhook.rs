@@ -82,6 +82,19 @@ impl Default for Webhook {
     }
 }
 
+impl Webhook {
+    /// The webhook as it may be shown: without its secret and what its URL has after `?`, where
+    /// receivers expect theirs.
+    #[must_use]
+    pub fn shown(&self) -> Self {
+        let url = match self.url.split_once('?') {
+            Some((address, _)) => format!("{address}?hidden"),
+            None => self.url.clone(),
+        };
+        Self { url, secret: self.secret.hidden(), ..self.clone() }
+    }
+}
+
 /// What a webhook may tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum WebhookEvent {
@@ -136,8 +149,7 @@ impl WebhookSecret {
     }
 
     /// What is shown in place of a secret.
-    #[must_use]
-    pub fn hidden(&self) -> Self {
+    fn hidden(&self) -> Self {
         if self.is_empty() { Self::default() } else { Self("hidden".to_owned()) }
     }
 
@@ -260,7 +272,14 @@ mod tests {
         assert_eq!((ops.events.len(), ops.timeout_ms, ops.retry_ms[0]), (5, 15_000, 5_000));
         assert!(!ops.allow_private);
         assert!(!format!("{settings:?}").contains("MfKQ"));
-        assert!(!format!("{:?}", ops.secret.hidden()).contains("MfKQ"));
+        assert!(!serde_json::to_string(&ops.shown()).unwrap().contains("MfKQ"));
+    }
+
+    #[test]
+    fn the_query_of_a_url_is_not_shown() {
+        let of = |url: &str| Webhook { url: url.to_owned(), ..Webhook::default() }.shown().url;
+        assert_eq!(of("https://example.com/x?token=a?b#c"), "https://example.com/x?hidden");
+        assert_eq!(of("https://example.com/x"), "https://example.com/x");
     }
 
     #[test]

@@ -48,10 +48,10 @@ pub enum RunError {
         /// Its limit.
         limit: u32,
     },
-    /// The runs of this owner have cost as much as they may on a day.
+    /// The runs and tried turns of this owner have cost as much as they may on a day.
     #[error(
-        "the runs of this key that were accepted today have cost {spent}, and they may cost {limit} \
-         (cost_per_day_max of the key, or server.key_cost_per_day_max): the next day begins at {}",
+        "the runs and tried steps of this key that were accepted today have cost {spent}, and they \
+         may cost {limit} (cost_per_day_max of the key, or server.key_cost_per_day_max): the next day begins at {}",
         timestamp(u64::from(*next_day) * DAY_MS)
     )]
     DayPaid {

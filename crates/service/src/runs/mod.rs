@@ -53,6 +53,7 @@ pub use approvals::record::{ApprovalDecision, ApprovalRecord, ApprovalState, Hel
 pub use bundle::{Arrived, BundleError};
 pub use decision::decision_name;
 pub use error::RunError;
+pub use execution::daily_cost::PaidTurn;
 pub use execution::fork::Fork;
 pub use execution::leases::Leases;
 pub use execution::new_run::{Accepted, NewRun};

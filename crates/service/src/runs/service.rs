@@ -10,6 +10,7 @@ use super::cluster_link::ClusterLink;
 use super::error::RunError;
 use super::execution::Execution;
 use super::execution::accept::Acceptance;
+use super::execution::daily_cost::PaidTurn;
 use super::execution::fork::Fork;
 use super::execution::leases::Leases;
 use super::execution::new_run::{Accepted, NewRun};
@@ -185,12 +186,14 @@ impl Runs {
         self.execution.has_room(owner)
     }
 
-    /// Checks that an owner may spend more today, before a turn that belongs to no run.
+    /// Begins a turn of an owner that belongs to no run, if the owner may spend more today. Where
+    /// that is limited, it waits for the owner's turn before; the next one waits until the result
+    /// is dropped, which must be after [`Runs::count_try`].
     ///
     /// # Errors
     /// `DayPaid`, or the journal cannot be read.
-    pub async fn check_day(&self, owner: &str) -> Result<(), RunError> {
-        self.execution.check_day(owner).await
+    pub async fn begin_try(&self, owner: &str) -> Result<Option<PaidTurn>, RunError> {
+        self.execution.begin_try(owner).await
     }
 
     /// Counts what a turn of an owner has cost that belongs to no run.

@@ -2,7 +2,9 @@
 //! in overviews, and it counts when it is over.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 use super::Execution;
 use crate::runs::error::{DAY_MS, RunError};
@@ -11,12 +13,32 @@ use prime_protocol::Cost;
 
 /// What turns that were tried have cost, which belong to no run. Kept since the process began.
 #[derive(Default)]
-pub struct Tries(Mutex<HashMap<String, (u64, u64)>>);
+pub struct Tries {
+    /// The day and the billionths of each owner.
+    spent: Mutex<HashMap<String, (u64, u64)>>,
+    /// Held by each owner's turn that is under way, if what it may cost is limited.
+    under_way: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
+}
+
+/// The place of a turn of an owner whose costs are limited: until it is dropped, no other turn of
+/// the owner begins.
+pub struct PaidTurn {
+    _place: OwnedMutexGuard<()>,
+}
 
 impl Tries {
+    /// Waits until no other turn of the owner is under way.
+    async fn turn_of(&self, owner: &str) -> PaidTurn {
+        let place = {
+            let mut all = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(all.entry(owner.to_owned()).or_default())
+        };
+        PaidTurn { _place: place.lock_owned().await }
+    }
+
     /// Adds the cost of a turn of an owner.
     fn add(&self, owner: &str, day: u64, cost: Cost) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         // Only the present day is of interest.
         all.retain(|_, (of, _)| *of == day);
         let (_, nanos) = all.entry(owner.to_owned()).or_insert((day, 0));
@@ -25,7 +47,7 @@ impl Tries {
 
     /// What the owner's turns of this day have cost, in billionths.
     fn nanos_of(&self, owner: &str, day: u64) -> u64 {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(owner).filter(|(of, _)| *of == day).map_or(0, |(_, nanos)| *nanos)
     }
 }
@@ -36,8 +58,23 @@ impl Execution {
         self.tries.add(owner, self.store.now_ms() / DAY_MS, cost);
     }
 
-    /// Checks that the owner's runs and tries of today have not cost as much as they may. Those that have
-    /// just ended, or are open, are not counted: their own budgets limit them.
+    /// Begins a turn of the owner that belongs to no run. What it costs is known only when it ends:
+    /// where costs are limited, the turns of an owner are taken one after another, and this waits
+    /// for those before. `None` if nothing is limited.
+    ///
+    /// # Errors
+    /// Like [`Execution::check_day`].
+    pub async fn begin_try(&self, owner: &str) -> Result<Option<PaidTurn>, RunError> {
+        if self.app().settings().server.cost_per_day_max_of(owner).is_none() {
+            return Ok(None);
+        }
+        let turn = self.tries.turn_of(owner).await;
+        self.check_day(owner).await?;
+        Ok(Some(turn))
+    }
+
+    /// Checks that the owner's runs and tries of today have not cost as much as they may. Those that
+    /// have just ended, or are open, are not counted: their own budgets limit them.
     ///
     /// # Errors
     /// `DayPaid`, or the journal cannot be read.
@@ -71,6 +108,19 @@ impl Execution {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn the_turns_of_an_owner_come_one_after_another() {
+        let tries = Tries::default();
+        let first = tries.turn_of("ada").await;
+        let mut second = std::pin::pin!(tries.turn_of("ada"));
+        assert!(futures::poll!(second.as_mut()).is_pending());
+        drop(tries.turn_of("bob").await);
+
+        tries.add("ada", 5, Cost::from_nanos(3));
+        drop(first);
+        assert!(futures::poll!(second.as_mut()).is_ready());
+    }
 
     #[test]
     fn tries_add_up_by_owner_and_day() {

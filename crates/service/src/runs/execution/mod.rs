@@ -9,7 +9,7 @@ mod accepted_agents;
 mod admission;
 mod begin;
 mod current_app;
-mod daily_cost;
+pub(super) mod daily_cost;
 mod execute;
 pub mod fork;
 mod key_locks;
