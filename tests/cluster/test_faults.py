@@ -23,9 +23,9 @@ HELD = "step.depth % 500 == 100"
 def request(number):
     """Runs of some thousand steps, and some of many more, with errors; some wait for approval now and then."""
     discs = 16 if number % 6 == 0 else 10 + number % 5
-    approve = {"approve": HELD} if number % 3 == 1 else {}
-    size = {"input": {"n": discs, "from": 0, "to": 2}, "fanout": 1 + number % 2}
-    return {"task": "tower-of-hanoi", **size, "seed": number, **approve}
+    # Of one trajectory, because an end by another one makes a decision void.
+    more = {"fanout": 1, "approve": HELD} if number % 3 == 1 else {"fanout": 1 + number % 2}
+    return {"task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "seed": number, **more}
 
 
 # The directions between a node and its database in which nothing passes, by the fault's name.
