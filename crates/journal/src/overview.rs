@@ -98,7 +98,7 @@ pub fn counts_text(counts: &[(String, u64)]) -> String {
     counts.iter().map(count).collect()
 }
 
-/// What a text of [`counts_text`] contains after [`AFTER_COUNT`] if it counts this constraint.
+/// Found in U+001E and a text of [`counts_text`] if that counts this constraint.
 pub fn counted_text(name: &str) -> String {
     format!("{AFTER_COUNT}{}{BESIDE_COUNT}", plain(name))
 }
