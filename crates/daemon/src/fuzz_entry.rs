@@ -61,13 +61,14 @@ mod tests {
         assert_eq!(read(r#"{"task": "n-queens", "fanout": 2}"#), [0]);
         assert_eq!(read(r#"{"task": "n-queens", "fanout": 0}"#), none);
         assert_eq!(read(r#"{"older_than_days": 1}"#), [4]);
-        assert_eq!(read("limit=3&status=running"), [10]);
+        assert_eq!(read("limit=3&status=running"), [11]);
         assert_eq!(read(r#"{"seq": 1, "verdict": "accept"}"#), [5]);
-        assert_eq!(read(r#"{"verdict": "edit", "line": "x"}"#), [6]);
-        assert_eq!(read(r#"{"line": "x"}"#), [7]);
-        assert_eq!(read(r#"{"agents": {"executor": "reference"}}"#), [7, 8]);
-        assert_eq!(read(r#"{"exclude": false}"#), [8]);
-        assert_eq!(read(r#"{"role": "verifier", "action": "x"}"#), [9]);
+        assert_eq!(read(r#"{"seq": 1, "assignee": null}"#), [6]);
+        assert_eq!(read(r#"{"verdict": "edit", "line": "x"}"#), [7]);
+        assert_eq!(read(r#"{"line": "x"}"#), [8]);
+        assert_eq!(read(r#"{"agents": {"executor": "reference"}}"#), [8, 9]);
+        assert_eq!(read(r#"{"exclude": false}"#), [9]);
+        assert_eq!(read(r#"{"role": "verifier", "action": "x"}"#), [10]);
 
         let chat = r#"{"model": "prime", "messages": [{"role": "user", "content": "{\"task\": \"n-queens\"}"}]}"#;
         assert_eq!(read(chat), [1]);
