@@ -181,6 +181,8 @@ pub async fn assign(
     responses(
         (status = 200, description = "JSON Lines, each a `PreferencePair`, or with `left_out=true` a `LeftOutStep`",
             content_type = "application/jsonl", body = String),
+        (status = 403, description = "Only an admin's key lists the runs of others", body = ErrorBody),
+        (status = 404, description = "The run does not exist, or belongs to another key", body = ErrorBody),
     ),
 )]
 pub async fn pairs(
