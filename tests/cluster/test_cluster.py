@@ -25,6 +25,12 @@ SETS = [
 LONG = {"task": "tower-of-hanoi", "input": {"n": 22, "from": 0, "to": 2}, "fanout": 1}
 
 
+def request(number):
+    """Runs of some thousand steps, and some of many more, with errors."""
+    discs = 16 if number % 6 == 0 else 10 + number % 5
+    return {"task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1 + number % 2, "seed": number}
+
+
 class Cluster(unittest.TestCase):
     config = None
     # Further options of the nodes.

@@ -16,16 +16,16 @@ ROUNDS = int(os.environ.get("PRIME_ROUNDS", "8"))
 SEED = int(os.environ.get("PRIME_SEED", "86"))
 RUNS_A_ROUND = 5
 OPEN_MAX = 20
-# When a step of every third run waits for approval.
+# When a step waits for approval.
 HELD = "step.depth % 500 == 100"
 
 
 def request(number):
-    """Runs of some thousand steps, and some of many more, with errors; some wait for approval now and then."""
-    discs = 16 if number % 6 == 0 else 10 + number % 5
-    # Of one trajectory, because an end by another one makes a decision void.
-    more = {"fanout": 1, "approve": HELD} if number % 3 == 1 else {"fanout": 1 + number % 2}
-    return {"task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "seed": number, **more}
+    """A run; of every third one, some steps wait for approval. It has one trajectory: an end by another one would make a
+    decision void.
+    """
+    held = {"fanout": 1, "approve": HELD} if number % 3 == 1 else {}
+    return {**test_cluster.request(number), **held}
 
 
 # The directions between a node and its database in which nothing passes, by the fault's name.
