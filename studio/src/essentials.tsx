@@ -85,7 +85,8 @@ export function useSpec(id: string): Asked & { reload: () => void } {
   return { spec: data, error, reload };
 }
 
-function Question({ spec }: { spec: Spec }): JSX.Element {
+/** What a run was asked. */
+export function Question({ spec }: { spec: Spec }): JSX.Element {
   const isProblem = spec.task === "problem";
   const path = `/v1/tasks/${encodeURIComponent(spec.task)}`;
   const { data: task } = useLoad(isProblem ? "no task" : path, (signal) =>

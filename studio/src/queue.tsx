@@ -5,6 +5,7 @@ import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { get, post, query } from "./api";
 import type { ApiError } from "./api";
 import { Assign, WHOSE, assign } from "./assignment";
+import { Question, useSpec } from "./essentials";
 import { asError } from "./hooks";
 import { Keys, useKeysOff } from "./keys";
 import { SavePairs } from "./pairs";
@@ -63,6 +64,13 @@ async function listed(
   const items: Item[] = [];
   for (const run of runs) items.push(...(await stepsOf(run, assignee, signal)));
   return { items, next };
+}
+
+/** The question that the step is to answer, beside it: a step is right or wrong for an input. */
+function Asked({ run }: { run: string }): JSX.Element {
+  const { spec, error, reload } = useSpec(run);
+  if (error) return <Problem error={error} retry={reload} />;
+  return spec === undefined ? <Skeleton rows={3} /> : <Question spec={spec} />;
 }
 
 /** Undecided steps first, each kind in the order it came in. */
@@ -327,6 +335,7 @@ export function Queue(): JSX.Element {
             {refused && <Problem error={refused} />}
             <Keys keys={KEYS} off={keysOff} onOff={setKeysOff} />
           </section>
+          <Asked run={item.run.id} />
           <Panel title={`The step in full: event ${count(item.step.seq)}`}>
             <StepView run={item.run} seq={item.step.seq} reviewed />
           </Panel>

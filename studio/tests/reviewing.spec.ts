@@ -88,6 +88,9 @@ test("steps are left to people by keys, and the queue shows whose they are", { t
   const heading = page.locator(".review h2");
   const said = page.locator(".review [role=status]");
   await expect(heading).toHaveText(`1 of ${total}: is this step right?`);
+  // What the step is judged by is beside it.
+  const asked = page.getByRole("region", { name: "What was asked" });
+  await expect(asked).toContainText("Input");
   await page.keyboard.press("t");
   await expect(said).toHaveText("Step 1 is for local.");
   await page.keyboard.press("n");
