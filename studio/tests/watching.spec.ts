@@ -2,6 +2,15 @@
 
 import { ERRING, ERRING_RUN, SLOW, enter, erring, expect, growing, isAccessible, test } from "./daemon.ts";
 
+/** What a browser says of requests to a daemon that was killed. */
+const AWAY = [
+  "ERR_CONNECTION_REFUSED",
+  "ERR_INCOMPLETE_CHUNKED_ENCODING",
+  "ERR_CONNECTION_RESET",
+  "ERR_EMPTY_RESPONSE",
+  "ERR_SOCKET_NOT_CONNECTED",
+];
+
 test("a list keeps its place and goes on to its last run", async ({ daemon, watched: page }) => {
   await daemon.start(["agents.executor.implementation=reference"]);
   const ids: string[] = [];
@@ -59,13 +68,7 @@ test("a daemon that is away is asked by one request in turn, and found again by 
   watched: page,
   expected,
 }) => {
-  expected.push(
-    "ERR_CONNECTION_REFUSED",
-    "ERR_INCOMPLETE_CHUNKED_ENCODING",
-    "ERR_CONNECTION_RESET",
-    "ERR_EMPTY_RESPONSE",
-    "ERR_SOCKET_NOT_CONNECTED",
-  );
+  expected.push(...AWAY);
   const id = await erring(daemon);
   await page.clock.install();
   await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&at=0`);
@@ -102,13 +105,7 @@ test("every view keeps what it shows while the daemon is killed, and continues w
   watched: page,
   expected,
 }) => {
-  expected.push(
-    "ERR_CONNECTION_REFUSED",
-    "ERR_INCOMPLETE_CHUNKED_ENCODING",
-    "ERR_CONNECTION_RESET",
-    "ERR_EMPTY_RESPONSE",
-    "ERR_SOCKET_NOT_CONNECTED",
-  );
+  expected.push(...AWAY);
   const id = await erring(daemon);
   const away = page.getByText("The daemon does not answer since");
   const views = ["runs", "runs/new", `runs/${id}`, `compare?a=${id}&b=${id}`, "agents", "engines", "tasks", "tasks/bubble-sort", "reports", "review", "overview"];
