@@ -47,8 +47,8 @@ class Schedules:
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
         self.clock = JumpingClock(folder.name)
-        # In the middle of a minute, so that a minute's jump passes one time and no more; and long after a full hour.
-        self.clock.jump(int(10 * MINUTE + 30 - self.clock.now_s() % HOUR))
+        # Long after a full hour.
+        self.jump(10 * MINUTE - int(self.clock.now_s() % HOUR // MINUTE) * MINUTE)
         self.open_store()
         self.nodes = []
         for at, skew_s in enumerate(self.skews):
@@ -58,6 +58,10 @@ class Schedules:
             self.nodes.append(node)
             self.addCleanup(node.close)
         until(self.done, "the schedule is known")
+
+    def jump(self, seconds):
+        """Sets the clock that much further, and to the middle of that minute: the time that a test takes passes no further minute."""
+        self.clock.jump(seconds + MINUTE // 2 - int(self.clock.now_s() % MINUTE))
 
     def schedule(self):
         return schedule("0 * * * *", "skip") if "skipped" in self._testMethodName else schedule("* * * * *", "once")
@@ -107,7 +111,7 @@ class Schedules:
             if is_early:
                 for node in victims:
                     node.kill()
-            self.clock.jump(MINUTE)
+            self.jump(MINUTE)
             times.append(self.minute())
             if not is_early:
                 time.sleep(rng.uniform(0, 1.5))
@@ -120,32 +124,32 @@ class Schedules:
     def test_a_clock_that_jumps_starts_no_run_twice(self):
         times = []
         for _ in range(3):
-            self.clock.jump(MINUTE)
+            self.jump(MINUTE)
             times.append(self.minute())
             self.until_started(times[-1])
 
         # Backwards: the same minutes come again, and their runs are there.
-        self.clock.jump(-2 * MINUTE)
+        self.jump(-2 * MINUTE)
         for _ in range(2):
-            self.clock.jump(MINUTE)
+            self.jump(MINUTE)
             self.nodes[-1].kill()
             self.restart()
-        self.clock.jump(MINUTE)
+        self.jump(MINUTE)
         times.append(self.minute())
         self.until_started(times[-1])
 
         # Forwards over a day of minutes: one run.
-        self.clock.jump(DAY)
+        self.jump(DAY)
         times.append(self.minute())
         self.until_started(times[-1])
         # Far back, and on as before: what a wrong clock has marked does not silence the schedule.
         # The minute that it falls into may have passed unseen, so it starts a run as well.
-        self.clock.jump(-10 * DAY)
+        self.jump(-10 * DAY)
         times.append(self.minute())
         self.until_started(times[-1])
         self.nodes[0].kill()
         self.restart()
-        self.clock.jump(MINUTE)
+        self.jump(MINUTE)
         times.append(self.minute())
         self.until_started(times[-1])
         self.check(times)
@@ -153,7 +157,7 @@ class Schedules:
     def test_what_was_missed_is_made_up_for_once(self):
         for node in self.nodes:
             node.kill()
-        self.clock.jump(5 * HOUR)
+        self.jump(5 * HOUR)
         self.restart()
         made_up = self.minute()
         self.until_started(made_up)
@@ -162,13 +166,13 @@ class Schedules:
     def test_what_was_missed_is_skipped(self):
         for node in self.nodes:
             node.kill()
-        self.clock.jump(5 * HOUR)
+        self.jump(5 * HOUR)
         self.restart()
         hour = self.minute() - 10 * MINUTE
         until(lambda: self.done() == shown(hour), "the last time is left out")
         self.assertEqual(self.keys(), [])
 
-        self.clock.jump(50 * MINUTE)
+        self.jump(50 * MINUTE)
         self.until_started(self.minute())
         self.check([self.minute()])
 
