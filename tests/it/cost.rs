@@ -21,6 +21,9 @@ const WRONG: &str = "place 4 4";
 const PRICE: &str = "pools.server.price={prompt=2, cached=0.5, completion=8}";
 const TURN: f64 = 0.000_18;
 
+/// Asks the executor for a step again.
+const EXECUTOR: &str = r#"{"role": "executor"}"#;
+
 /// A server whose every answer is this line.
 fn server(line: &'static str) -> StubServer {
     server_of(line, Arc::new(AtomicU64::new(u64::MAX)))
@@ -76,6 +79,25 @@ fn asking(stub: &StubServer) -> Vec<String> {
     ]
     .map(str::to_owned)
     .to_vec()
+}
+
+/// A daemon whose executor asks this server at a price, one turn a run, for keys that may spend the
+/// price of less than two turns a day.
+fn daily(stub: &StubServer) -> Daemon {
+    let mut sets = asking(stub);
+    sets.extend(
+        [PRICE, "run.max_rounds=1", "server.key_cost_per_day_max=0.0003"].map(str::to_owned),
+    );
+    Daemon::start(&sets.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Waits until the overview has counted the one run of a daemon, of one turn; the path to try its
+/// step again.
+fn counted(daemon: &Daemon, run: &str) -> String {
+    daemon.finished(run);
+    daemon.until("/v1/overview", |body| body["total"]["cost"] == json!(TURN));
+    let steps = daemon.get(&format!("{run}/steps")).body;
+    format!("{run}/steps/{}/try", steps["steps"][0]["seq"])
 }
 
 fn solved(stub: &StubServer, more: &[&str], code: i32) -> Value {
@@ -158,10 +180,7 @@ fn a_budget_of_money_outlives_the_daemon_that_spent_it() {
 #[test]
 fn a_key_pays_for_so_much_a_day() {
     let stub = server(RIGHT);
-    let all = asking(&stub);
-    let mut sets: Vec<&str> = all.iter().map(String::as_str).collect();
-    sets.extend([PRICE, "run.max_rounds=1", "server.key_cost_per_day_max=0.0003"]);
-    let daemon = Daemon::start(&sets);
+    let daemon = daily(&stub);
 
     // Two runs are paid for: after the first, there is something left.
     let request = json!({"task": TASK});
@@ -192,20 +211,12 @@ fn models_without_a_price_are_named_where_money_is_limited() {
 #[test]
 fn turns_that_are_tried_count_towards_the_day_of_their_key() {
     let stub = server(RIGHT);
-    let all = asking(&stub);
-    let mut sets: Vec<&str> = all.iter().map(String::as_str).collect();
-    sets.extend([PRICE, "run.max_rounds=1", "server.key_cost_per_day_max=0.0003"]);
-    let daemon = Daemon::start(&sets);
+    let daemon = daily(&stub);
     let run = daemon.submitted(&json!({"task": TASK}));
-    daemon.finished(&run);
-    daemon.until("/v1/overview", |body| body["total"]["cost"] == json!(TURN));
-
-    let steps = daemon.get(&format!("{run}/steps")).body;
-    let path = format!("{run}/steps/{}/try", steps["steps"][0]["seq"]);
-    let body = r#"{"role": "executor"}"#;
-    let tried = daemon.post_text(&path, body);
+    let path = counted(&daemon, &run);
+    let tried = daemon.post_text(&path, EXECUTOR);
     assert_eq!((tried.status, &tried.body["action"]), (200, &json!(RIGHT)), "{tried:?}");
-    let refused = daemon.post_text(&path, body);
+    let refused = daemon.post_text(&path, EXECUTOR);
     refused.refused(429, None, &["runs and tried steps", "cost 0.00036, ", "may cost 0.0003 "]);
     assert_eq!(refused.body["error"]["code"], "daily_cost_spent");
     daemon.submit(&json!({"task": TASK})).refused(429, None, &["may cost 0.0003 "]);
@@ -214,20 +225,12 @@ fn turns_that_are_tried_count_towards_the_day_of_their_key() {
 #[test]
 fn turns_that_are_tried_at_once_do_not_exceed_the_day_together() {
     let stub = server(RIGHT);
-    let all = asking(&stub);
-    let mut sets: Vec<&str> = all.iter().map(String::as_str).collect();
-    sets.extend([PRICE, "run.max_rounds=1", "server.key_cost_per_day_max=0.0003"]);
-    let daemon = Daemon::start(&sets);
+    let daemon = daily(&stub);
     let run = daemon.submitted(&json!({"task": TASK}));
-    daemon.finished(&run);
-    daemon.until("/v1/overview", |body| body["total"]["cost"] == json!(TURN));
-
-    let steps = daemon.get(&format!("{run}/steps")).body;
-    let path = format!("{run}/steps/{}/try", steps["steps"][0]["seq"]);
+    let path = counted(&daemon, &run);
     let tried: Vec<u16> = std::thread::scope(|scope| {
-        let body = r#"{"role": "executor"}"#;
         let all: Vec<_> =
-            (0..8).map(|_| scope.spawn(|| daemon.post_text(&path, body).status)).collect();
+            (0..8).map(|_| scope.spawn(|| daemon.post_text(&path, EXECUTOR).status)).collect();
         all.into_iter().map(|one| one.join().expect("an answer")).collect()
     });
     let count = |status| tried.iter().filter(|answer| **answer == status).count();
@@ -251,27 +254,19 @@ fn a_tried_turn_costs_what_it_does_although_its_client_is_gone() {
         answers(request)
     })
     .expect("a port");
-    let all = asking(&stub);
-    let mut sets: Vec<&str> = all.iter().map(String::as_str).collect();
-    sets.extend([PRICE, "run.max_rounds=1", "server.key_cost_per_day_max=0.0003"]);
-    let daemon = Daemon::start(&sets);
+    let daemon = daily(&stub);
 
     release.send(()).expect("a server");
     let run = daemon.submitted(&json!({"task": TASK}));
-    daemon.finished(&run);
+    let path = counted(&daemon, &run);
     was_asked.recv().expect("a turn of the run");
-    daemon.until("/v1/overview", |body| body["total"]["cost"] == json!(TURN));
-
-    let steps = daemon.get(&format!("{run}/steps")).body;
-    let path = format!("{run}/steps/{}/try", steps["steps"][0]["seq"]);
-    let body = r#"{"role": "executor"}"#;
     let mut client = Raw::connect(&daemon.address);
-    client.send(&post(&path, body));
+    client.send(&post(&path, EXECUTOR));
     was_asked.recv().expect("a tried turn");
     drop(client);
 
     let next = std::thread::scope(|scope| {
-        let next = scope.spawn(|| daemon.post_text(&path, body));
+        let next = scope.spawn(|| daemon.post_text(&path, EXECUTOR));
         drop(release);
         next.join().expect("an answer")
     });

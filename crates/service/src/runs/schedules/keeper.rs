@@ -12,13 +12,12 @@ use super::plan::{Plan, Schedules};
 use crate::requests::{Reason, RequestError, ResolvedRun, resolve};
 use crate::runs::error::RunError;
 use crate::runs::execution::new_run::{Accepted, NewRun};
-use crate::runs::queue::wall_clock::until;
 use crate::runs::record::timestamp;
 use crate::runs::service::Runs;
 use prime_journal::IdempotencyKey;
 use prime_settings::Schedule;
 
-/// The longest wait between two looks at the clock, which may jump.
+/// The longest pause between two looks at the clock, which may jump.
 const LOOK_MS: u64 = 1_000;
 /// Pause before a run that was not accepted is tried again.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -130,8 +129,9 @@ impl Runs {
 
             match due(&plan.cron, plan.schedule.missed, done_ms, now_ms, refused_ms) {
                 Due::Wait(next_ms) => {
-                    let look_ms = now_ms.saturating_add(LOOK_MS);
-                    until(clock, next_ms.unwrap_or(u64::MAX).min(look_ms)).await;
+                    // Not until the clock shows a time, which lies far ahead once it is set back.
+                    let left_ms = next_ms.unwrap_or(u64::MAX).saturating_sub(now_ms);
+                    tokio::time::sleep(Duration::from_millis(left_ms.min(LOOK_MS))).await;
                     continue;
                 }
                 Due::Skip(time_ms) => {
