@@ -1,6 +1,6 @@
 //! The lines of a run's trajectories, and where its time went, from its events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
@@ -64,12 +64,17 @@ impl Trajectory {
     }
 }
 
+/// Most different names that are counted: a verifier that is a model may invent one for each line.
+const CONSTRAINTS_MAX: usize = 1_000;
+
 #[derive(Default)]
 struct Seen {
     trajectories: BTreeMap<(u32, u32), Trajectory>,
     /// The lines that votes chose, by round.
     chosen: BTreeMap<u32, Vec<Box<str>>>,
     steps_retried: u64,
+    /// Lines that each constraint refused.
+    refusals: BTreeMap<String, u64>,
     times: Times,
     /// What was spent so far.
     usage: Usage,
@@ -115,6 +120,8 @@ pub struct TraceEvent {
     depth: usize,
     action: Option<String>,
     decision: Option<Decision>,
+    #[serde(default)]
+    violations: Vec<String>,
     answer: Option<Value>,
 }
 
@@ -123,6 +130,20 @@ impl Seen {
     fn lead(&mut self, leader: Value) {
         if self.leaders.last().is_none_or(|(_, before)| *before != leader) {
             self.leaders.push((self.usage, leader));
+        }
+    }
+
+    /// Counts the constraints that refused a line.
+    fn refuse<'a>(&mut self, decision: Decision, violations: impl Iterator<Item = &'a str>) {
+        if decision == Decision::Proceed {
+            return;
+        }
+        for name in violations.collect::<BTreeSet<_>>() {
+            if let Some(lines) = self.refusals.get_mut(name) {
+                *lines += 1;
+            } else if self.refusals.len() < CONSTRAINTS_MAX {
+                self.refusals.insert(name.to_owned(), 1);
+            }
         }
     }
 
@@ -151,6 +172,7 @@ impl RunTrace {
                 let is_first_retry =
                     seen.trajectories.entry(key).or_default().step(line.depth, action, decision);
                 seen.steps_retried += u64::from(is_first_retry);
+                seen.refuse(decision, line.violations.iter().map(String::as_str));
             }
             ("trajectory_ended", ..) if line.answer.is_some() => {
                 seen.trajectories.entry(key).or_default().answer.clone_from(&line.answer);
@@ -175,6 +197,11 @@ impl RunTrace {
     /// Steps that were retried at least once, over all trajectories.
     pub fn steps_retried(&self) -> u64 {
         self.seen(|seen| seen.steps_retried)
+    }
+
+    /// How many lines each constraint refused, over all trajectories.
+    pub fn refusals(&self) -> BTreeMap<String, u64> {
+        self.seen(|seen| seen.refusals.clone())
     }
 
     pub fn times(&self) -> Times {
@@ -224,6 +251,7 @@ impl Observer for RunTrace {
                 id: TurnId { round, trajectory },
                 depth,
                 proposal,
+                verdict,
                 decision,
                 usage,
                 timing,
@@ -240,6 +268,7 @@ impl Observer for RunTrace {
                 let trajectory = seen.trajectories.entry((*round, *trajectory)).or_default();
                 let is_first_retry = trajectory.step(*depth, &proposal.line, *decision);
                 seen.steps_retried += u64::from(is_first_retry);
+                seen.refuse(*decision, verdict.violations.iter().map(AsRef::as_ref));
             }
             Event::TrajectoryEnded {
                 id: TurnId { round, trajectory },

@@ -124,7 +124,7 @@ test("a figure is saved as the file that the report has beside its page", async 
   expect(errors).toBe(0);
 });
 
-test("a figure is saved as a picture of twice its size", async ({ page, report }) => {
+test("a figure is saved as a picture that prints at its size", async ({ page, report }) => {
   await page.emulateMedia({ colorScheme: "dark" });
   await page.goto(report);
   const save = page.getByRole("button", { name: "Save as PNG: Accuracy by difficulty" });
@@ -133,8 +133,11 @@ test("a figure is saved as a picture of twice its size", async ({ page, report }
   const saved = readFileSync(await download.path());
   const file = readFileSync(new URL("figures/difficulty.svg", report), "utf8");
   const [, width, height] = /width="(\d+)" height="(\d+)"/.exec(file) ?? [];
-  // The head of a PNG: its width and height are the fifth and the sixth word.
-  expect([saved.readUInt32BE(16), saved.readUInt32BE(20)]).toEqual([2 * Number(width), 2 * Number(height)]);
+  // The head of a PNG: its width and height are the fifth and the sixth word. A pixel of the page is 1/96 inch.
+  const dots = (pixels: string | undefined) => Math.round((300 / 96) * Number(pixels));
+  expect([saved.readUInt32BE(16), saved.readUInt32BE(20)]).toEqual([dots(width), dots(height)]);
+  // 300 dots an inch are 11,811 a metre, which is unit 1; the last word is the checksum that other encoders write.
+  expect(saved.subarray(33, 54).toString("hex")).toBe("000000097048597300002e2300002e230178a53f76");
   // On white paper, with something drawn on it.
   const colours = await page.evaluate(async (text) => {
     const image = new Image();
@@ -149,6 +152,41 @@ test("a figure is saved as a picture of twice its size", async ({ page, report }
   }, saved.toString("base64"));
   expect(colours.corner).toBe(0xffffffff);
   expect(colours.all).toBeGreaterThan(10);
+});
+
+test("a figure alone is a PDF of one page of its size, with letters as letters", async ({ page, report, browserName }) => {
+  test.skip(browserName !== "chromium", "Only Chromium writes PDF without a dialogue.");
+  await page.goto(`${report}?figure=difficulty`);
+  const file = readFileSync(new URL("figures/difficulty.svg", report), "utf8");
+  const [, width, height] = /width="(\d+)" height="([\d.]+)"/.exec(file) ?? [];
+  const pdf = (await page.pdf({ preferCSSPageSize: true, printBackground: true })).toString("latin1");
+  const boxes = [...pdf.matchAll(/\/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]/g)].map(([, ...ends]) => ends.map(Number));
+  expect(boxes).toHaveLength(1);
+  // Three quarters of a point are a pixel; a page is cut to whole points at most.
+  expect(Math.abs((boxes[0]?.[0] ?? 0) - 0.75 * Number(width))).toBeLessThan(1);
+  expect(Math.abs((boxes[0]?.[1] ?? 0) - 0.75 * Math.ceil(Number(height)))).toBeLessThan(1);
+  // Drawn, not a picture: fonts and no image.
+  expect(pdf).toContain("/FontFile2");
+  expect(pdf).not.toMatch(/\/Subtype\s*\/Image/);
+});
+
+test("a figure is printed alone by its button, and the page is whole again after it", async ({ page, report }) => {
+  await page.goto(report);
+  await page.emulateMedia({ media: "print" });
+  const title = await page.title();
+  await page.evaluate(() => {
+    window.print = () => {
+      const shown = [...document.body.children].filter((it) => getComputedStyle(it).display !== "none");
+      document.documentElement.dataset["printed"] = [document.title, ...shown.map((it) => it.className)].join();
+    };
+  });
+  const button = page.locator("#figure-difficulty button", { hasText: "PDF" });
+  await button.evaluate((it) => (it as HTMLButtonElement).click());
+  await expect(page.locator("html")).toHaveAttribute("data-printed", "difficulty,only");
+  await page.evaluate(() => window.dispatchEvent(new Event("afterprint")));
+  await expect(page.locator(".only")).toHaveCount(0);
+  expect(await page.title()).toBe(title);
+  await expect(page.locator("h1")).toBeVisible();
 });
 
 test("on paper a figure stays on one page, in light colours", async ({ page, report }) => {

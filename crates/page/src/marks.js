@@ -19,19 +19,55 @@ const show = (mark) => {
 addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
 
 const svgOf = (file) => new Blob([file], { type: "image/svg+xml" });
-// Twice the size of the figure, on white paper.
+const dataOf = (file) => `data:image/svg+xml,${encodeURIComponent(file)}`;
+// Pictures have 300 dots an inch, of which a page's pixel is a 96th.
+const DPI = 300, SCALE = DPI / 96;
+const CRC = Uint32Array.from({ length: 256 }, (_, byte) => {
+  for (let bit = 0; bit < 8; bit += 1) byte = byte & 1 ? 0xedb88320 ^ (byte >>> 1) : byte >>> 1;
+  return byte;
+});
+// PNG's chunk that says how many pixels a metre has, so that a picture is printed at the figure's size.
+const resolution = () => {
+  const chunk = new DataView(new ArrayBuffer(21));
+  chunk.setUint32(0, 9);
+  [..."pHYs"].forEach((letter, place) => chunk.setUint8(4 + place, letter.charCodeAt(0)));
+  for (const at of [8, 12]) chunk.setUint32(at, Math.round(DPI / 0.0254));
+  chunk.setUint8(16, 1);
+  let sum = 0xffffffff;
+  for (let at = 4; at < 17; at += 1) sum = CRC[(sum ^ chunk.getUint8(at)) & 0xff] ^ (sum >>> 8);
+  chunk.setUint32(17, ~sum);
+  return chunk;
+};
+// On white paper.
 const pngOf = async (file) => {
   const image = new Image();
-  image.src = `data:image/svg+xml,${encodeURIComponent(file)}`;
+  image.src = dataOf(file);
   await image.decode();
   const paper = document.createElement("canvas");
-  paper.width = 2 * image.width;
-  paper.height = 2 * image.height;
+  paper.width = Math.round(SCALE * image.width);
+  paper.height = Math.round(SCALE * image.height);
   const pen = paper.getContext("2d");
   pen.fillStyle = "#fff";
   pen.fillRect(0, 0, paper.width, paper.height);
   pen.drawImage(image, 0, 0, paper.width, paper.height);
-  return new Promise((done) => paper.toBlob(done, "image/png"));
+  const png = await new Promise((done) => paper.toBlob(done, "image/png"));
+  // Behind the signature and the chunk with the size, which come first.
+  return new Blob([png.slice(0, 33), resolution(), png.slice(33)], { type: "image/png" });
+};
+
+// Makes one figure all of what is printed, on a page of its size; answers how to undo that.
+const printOnly = (file, { width, height }, name) => {
+  const title = document.title, sheet = document.createElement("style"), only = new Image();
+  sheet.textContent = `@media print { @page { size: ${width}px ${Math.ceil(height)}px; margin: 0; }
+    body { margin: 0; } body > :not(.only) { display: none; } }`;
+  only.className = "only";
+  only.alt = "";
+  only.src = dataOf(file);
+  document.head.append(sheet);
+  document.body.append(only);
+  // Browsers propose it as the file's name.
+  document.title = name;
+  return { ready: only.decode(), undo: () => { sheet.remove(); only.remove(); document.title = title; } };
 };
 
 for (const drawing of document.querySelectorAll(".drawing")) {
@@ -80,5 +116,20 @@ for (const drawing of document.querySelectorAll(".drawing")) {
     });
     saved.append(save);
   }
+
+  const { file: name } = drawing.dataset, size = svg.viewBox.baseVal;
+  const print = document.createElement("button");
+  print.type = "button";
+  print.textContent = "PDF";
+  print.setAttribute("aria-label", `Print alone, to save as PDF: ${svg.getAttribute("aria-label")}`);
+  print.addEventListener("click", async () => {
+    const { ready, undo } = printOnly(file, size, name);
+    await ready;
+    addEventListener("afterprint", undo, { once: true });
+    window.print();
+  });
+  saved.append(print);
   drawing.append(saved);
+  // For `chromium --headless --print-to-pdf 'report.html?figure=NAME'`.
+  if (new URLSearchParams(location.search).get("figure") === name) printOnly(file, size, name);
 }

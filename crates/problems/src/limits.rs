@@ -21,6 +21,12 @@ pub const TEXT_BYTES_MAX: usize = 4 << 10;
 /// Bytes of the expression of a check: parsing takes up to 20 µs a byte.
 pub const EXPRESSION_BYTES_MAX: usize = 1_000;
 
+/// Characters of a value that a check had read, in the reason of what it refuses.
+pub const READING_CHARS_MAX: usize = 60;
+
+/// Values in such a reason: it is part of the next prompt.
+pub const READINGS_MAX: usize = 6;
+
 /// Nesting depth of brackets and calls in an expression: the parser recurses.
 pub const PARSE_DEPTH_MAX: u16 = 24;
 

@@ -122,16 +122,14 @@ impl Walk {
         })
     }
 
-    /// Why a check of the candidate could not be evaluated.
-    fn reason(&self, constraint: usize) -> Option<&str> {
+    /// What was found when the check of the candidate failed.
+    fn finding(&self, constraint: usize) -> Option<&Finding> {
         let candidate = self.candidate.as_ref()?;
         let found = [&candidate.invariant, &candidate.terminal]
             .into_iter()
             .filter_map(OnceLock::get)
             .flatten();
-        found
-            .filter(|finding| finding.constraint == constraint)
-            .find_map(|finding| finding.reason.as_deref())
+        found.into_iter().find(|finding| finding.constraint == constraint)
     }
 
     fn format(&self) -> Broken {
@@ -148,9 +146,12 @@ impl Walk {
         let said = [&definition.message, &definition.check, &definition.text];
         let text = said.into_iter().find_map(Option::as_deref).unwrap_or_default();
 
-        let meaning = match self.reason(constraint) {
-            Some(reason) => format!("{text} (it could not be evaluated: {reason})"),
-            None => text.to_owned(),
+        let meaning = match self.finding(constraint) {
+            Some(Finding { reason: Some(reason), .. }) => {
+                format!("{text} (it could not be evaluated: {reason})")
+            }
+            Some(Finding { values: Some(values), .. }) => format!("{text}: {values}"),
+            _ => text.to_owned(),
         };
         Some(Broken {
             name: definition.name.clone().into(),

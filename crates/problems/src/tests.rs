@@ -73,6 +73,8 @@ fn steps_lead_to_an_answer_and_checks_judge_them() {
     machine.propose(r#"answer: {"x": 2, "y": 7}"#).expect("an answer");
     assert!(machine.candidate_ends());
     assert_eq!(names(machine.as_ref(), Kinds::ALL), ["product"]);
+    let said = &broken(machine.as_ref())[0].meaning;
+    assert!(said.ends_with(": answer.x is 2, answer.y is 7, input.n is 15"), "{said}");
     assert_eq!(
         names(machine.as_ref(), [Kind::Invariant].into_iter().collect()),
         Vec::<String>::new()

@@ -353,6 +353,7 @@ async fn recorded(
     record.proposals = daemon.proposals;
     record.retries = daemon.retries;
     record.steps_retried = Some(trace.steps_retried());
+    record.set_refusals(&trace.refusals());
     record.backtracks = daemon.backtracks;
     record.pops = daemon.pops;
     record.rounds = daemon.rounds;

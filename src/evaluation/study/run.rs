@@ -126,6 +126,7 @@ async fn recorded(
     record.proposals = outcome.proposals;
     record.retries = outcome.retries;
     record.steps_retried = Some(trace.steps_retried());
+    record.set_refusals(&trace.refusals());
     record.backtracks = outcome.backtracks;
     record.pops = outcome.pops;
     record.rounds = outcome.rounds;

@@ -85,6 +85,7 @@ fn every_run_is_recorded_once_and_judged() {
             (record.partial_credit, record.efficiency, record.steps_retried),
             (Some(1.0), Some(1.0), Some(0))
         );
+        assert_eq!(record.refused.as_deref(), Some("{}"));
         assert!(
             record.first_error_step.is_none()
                 && record.severity.is_none()
@@ -96,6 +97,28 @@ fn every_run_is_recorded_once_and_judged() {
                 && record.coordination_share.is_some_and(|share| share <= 1.0)
         );
         assert!(record.started_at.ends_with('Z'));
+    }
+}
+
+#[test]
+fn the_constraints_that_refuse_lines_are_counted() {
+    let study = study("[[system]]\nname = \"prime\"\n");
+    let records = records(&study, || {
+        let verifier = || RulesVerifier::new(Kinds::WITHOUT_TRANSITION);
+        StudySystem::Run(Box::new(RunSystem::start(
+            system(scripted(0.5), verifier, &plan()),
+            &runtime_plan(),
+            None,
+            Vec::new(),
+        )))
+    });
+
+    assert!(records.iter().any(|record| record.refusals().is_some_and(|it| !it.is_empty())));
+    for record in &records {
+        let refusals = record.refusals().expect("a record of this version");
+        // Every constraint that refused a line did so in a retry or a backtrack.
+        let most = refusals.values().max().copied().unwrap_or(0);
+        assert!(most <= record.retries + record.backtracks, "{record:?}");
     }
 }
 

@@ -3,11 +3,11 @@
 use super::WIDTH;
 use super::axes::{Axis, Frame, Scale};
 use super::drawing::{Drawing, Stroke};
-use super::labels::{Area, place};
+use super::labels::{Area, Distance, Named, place};
 use super::legend::{LegendItem, legend};
-use super::marker::{RADIUS, marker};
+use super::marker::{RADIUS, marker, reach};
 use crate::number::trimmed;
-use crate::palette::{INK, series};
+use crate::palette::series;
 
 /// A point with its interval.
 #[derive(Clone, Copy, Debug)]
@@ -191,11 +191,17 @@ fn write_values(
         }
     }
     let points = lines.iter().filter(|(line, _)| !line.is_dashed).flat_map(|(_, points)| points);
-    let texts: Vec<_> = points.map(|point| (frame.at(point.x, point.y), format(point.y))).collect();
+    let values: Vec<_> = points
+        .map(|point| {
+            let at = frame.at(point.x, point.y);
+            Named { at, reach: reach(RADIUS), name: format(point.y) }
+        })
+        .collect();
     let bounds = Area { right: WIDTH - 2.0, ..frame.plot };
-    for ((_, text), placed) in texts.iter().zip(place(&texts, RADIUS, &obstacles, bounds)) {
+    let places = place(&values, Distance::Beside, &obstacles, bounds);
+    for (value, placed) in values.iter().zip(places) {
         if let Some(placed) = placed {
-            drawing.text(placed.at, text, INK.light, placed.anchor);
+            placed.draw(drawing, &value.name);
         }
     }
 }

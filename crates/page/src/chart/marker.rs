@@ -6,6 +6,11 @@ use crate::palette::{PAPER, series};
 /// Half the size of a marker, in pixels.
 pub const RADIUS: f64 = 4.0;
 
+/// How far a marker of this radius extends from its place: its longest corner and its outline.
+pub const fn reach(radius: f64) -> f64 {
+    radius + 2.5
+}
+
 /// Draws the marker of a slot around a place.
 pub fn marker(drawing: &mut Drawing, (x, y): Point, slot: usize, radius: f64, is_hollow: bool) {
     let colour = series(slot);

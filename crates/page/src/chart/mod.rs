@@ -12,10 +12,10 @@ mod text;
 
 pub use axes::{Axis, Frame, Scale};
 pub use drawing::{Anchor, Drawing, Point, Stroke};
-pub use labels::{Area, Placed, place};
+pub use labels::{Area, Distance, Named, Placed, place};
 pub use legend::{LegendItem, legend};
 pub use lines::{Line, LineChart, LinePoint};
-pub use marker::{RADIUS, marker};
+pub use marker::{RADIUS, marker, reach};
 pub use rows::{Measured, Row, RowChart};
 pub use text::{FONT_SIZE, LINE_HEIGHT, cut, width, wrap};
 

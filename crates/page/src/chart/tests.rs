@@ -125,34 +125,108 @@ fn rows_are_well_formed_whatever_their_values() {
     }
 }
 
-#[test]
-fn names_find_places_that_do_not_overlap() {
-    // Nine points in a corner, and one alone.
-    let near = (0..9).map(|index| (f64::from(index) * 4.0 + 100.0, 100.0));
-    let points: Vec<_> = near
-        .chain([(300.0, 50.0)])
-        .enumerate()
-        .map(|(index, at)| (at, format!("system {index}")))
-        .collect();
-    let bounds = Area { left: 0.0, top: 0.0, right: 560.0, bottom: 200.0 };
-    let placed = place(&points, RADIUS, &[], bounds);
+/// Numbers from 0 to 1 that depend on a seed only.
+fn random(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
 
-    let areas: Vec<Area> = placed
-        .iter()
-        .zip(&points)
-        .filter_map(|(placed, (_, text))| {
-            placed.map(|placed| Area::of_text(placed.at, text, placed.anchor))
-        })
-        .collect();
-    assert!((2..10).contains(&areas.len()), "{placed:?}");
-    assert!(placed[9].is_some());
-    for (index, a) in areas.iter().enumerate() {
-        for b in &areas[index + 1..] {
-            let apart =
-                a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
-            assert!(apart, "{a:?} {b:?}");
+fn overlap(a: &[f64; 4], b: &[f64; 4]) -> bool {
+    a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3]
+}
+
+/// True if a line goes through a box, by walking along it.
+fn goes_through([(x0, y0), (x1, y1)]: [Point; 2], room: &[f64; 4]) -> bool {
+    (0..=400).any(|step| {
+        let share = f64::from(step) / 400.0;
+        let (x, y) = (x0 + share * (x1 - x0), y0 + share * (y1 - y0));
+        x > room[0] && x < room[2] && y > room[1] && y < room[3]
+    })
+}
+
+#[test]
+fn names_cover_no_marker_no_other_name_and_no_edge() {
+    let bounds = Area { left: 40.0, top: 20.0, right: 558.0, bottom: 360.0 };
+    let (mut names, mut placed_names) = ([0; 2], [0; 2]);
+    for seed in 1..=400 {
+        let mut random = random(seed);
+        let count = 2 + (seed as usize % 13);
+        // Every third set is crowded into a corner, where systems of one speed are.
+        let kind = usize::from(seed % 3 == 0);
+        let spread = [1.0, 0.2][kind];
+        let points: Vec<Named> = (0..count)
+            .map(|index| Named {
+                at: (40.0 + 498.0 * spread * random(), 20.0 + 340.0 * spread * random()),
+                reach: reach(RADIUS + 9.0 * random() * random()),
+                name: format!("system {index} of {}", "a".repeat((14.0 * random()) as usize)),
+            })
+            .collect();
+
+        let places = place(&points, Distance::Apart, &[], bounds);
+        // A letter of half the font's size, 10 pixels above its line and 2 below.
+        let rooms: Vec<Option<[f64; 4]>> = places
+            .iter()
+            .zip(&points)
+            .map(|(placed, point)| {
+                let (x, y) = placed.as_ref()?.at;
+                let wide = 0.5 * FONT_SIZE * point.name.chars().count() as f64;
+                let left = match placed.as_ref()?.anchor {
+                    Anchor::Start => x,
+                    Anchor::Middle => x - wide / 2.0,
+                    Anchor::End => x - wide,
+                };
+                Some([left, y - 6.0, left + wide, y + 6.0])
+            })
+            .collect();
+        let marks: Vec<[f64; 4]> = points
+            .iter()
+            .map(|Named { at: (x, y), reach, .. }| [x - reach, y - reach, x + reach, y + reach])
+            .collect();
+
+        names[kind] += count;
+        for (index, room) in rooms.iter().enumerate() {
+            let Some(room) = room else { continue };
+            placed_names[kind] += 1;
+            assert!(room[0] >= 40.0 && room[2] <= 558.0 && room[1] >= 20.0 && room[3] <= 360.0);
+            assert!(!marks.iter().any(|mark| overlap(room, mark)), "{seed}: {index}");
+            let others = || rooms.iter().enumerate().filter(|(other, _)| *other != index);
+            assert!(others().all(|(_, it)| it.is_none_or(|it| !overlap(room, &it))), "{seed}");
+
+            // A line leads from the marker that it belongs to, and strikes nothing out.
+            let Some(leader) = places[index].and_then(|placed| placed.leader) else { continue };
+            let Named { at: (x, y), reach, .. } = points[index];
+            let away = (leader[0].0 - x).hypot(leader[0].1 - y);
+            assert!((away - reach - 1.0).abs() < 1e-6, "{seed}: {away}");
+            assert!(rooms.iter().flatten().all(|room| !goes_through(leader, room)), "{seed}");
+            for (other, mark) in marks.iter().enumerate() {
+                let is_apart = !overlap(&marks[index], mark);
+                assert!(other == index || !(is_apart && goes_through(leader, mark)), "{seed}");
+            }
         }
     }
+    let share = |kind: usize| 100 * placed_names[kind] / names[kind];
+    assert!(share(0) >= 97 && share(1) >= 60, "{placed_names:?} of {names:?}");
+}
+
+#[test]
+fn a_name_without_room_beside_its_point_stands_at_the_end_of_a_line() {
+    let point = |x: f64| Named { at: (x, 100.0), reach: reach(RADIUS), name: "system".to_owned() };
+    let points: Vec<Named> = (0..9).map(|index| point(200.0 + 14.0 * f64::from(index))).collect();
+    let bounds = Area { left: 0.0, top: 0.0, right: 560.0, bottom: 200.0 };
+
+    let beside = place(&points, Distance::Beside, &[], bounds);
+    assert!(beside.iter().flatten().all(|placed| placed.leader.is_none()));
+    assert!((2..9).contains(&beside.iter().flatten().count()), "{beside:?}");
+
+    let apart = place(&points, Distance::Apart, &[], bounds);
+    let (more, fewer) = (apart.iter().flatten().count(), beside.iter().flatten().count());
+    assert!(more > fewer, "{apart:?}");
+    assert!(apart.iter().flatten().any(|placed| placed.leader.is_some()));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use cel::common::ast::{
 };
 use cel::parser::ParseErrors;
 
+use super::readings::{Reading, readings};
 use super::{exact, functions};
 use crate::error::{Fault, quoted};
 use crate::limits::{EXPRESSION_BYTES_MAX, PARSE_DEPTH_MAX, TREE_DEPTH_MAX};
@@ -56,6 +57,8 @@ pub struct Expression {
     /// The patterns of its `matches`.
     pub patterns: Arc<[Pattern]>,
     variables: BTreeSet<&'static str>,
+    /// What it reads outside of loops, for the reason of what it refuses.
+    pub(super) readings: Vec<Reading>,
 }
 
 impl Expression {
@@ -83,7 +86,9 @@ impl Expression {
             let mut tree = tree_of(&text)?;
             let mut walk = Walk::default();
             walk.visit(&mut tree, 0)?;
-            Ok(Self { tree, patterns: walk.patterns.into(), variables: walk.variables })
+            let readings = readings(&tree);
+            let (patterns, variables) = (walk.patterns.into(), walk.variables);
+            Ok(Self { tree, patterns, variables, readings })
         });
 
         let parsed = parsed.map_err(|error| {

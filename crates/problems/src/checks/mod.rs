@@ -8,6 +8,7 @@ mod exact;
 mod expression;
 mod functions;
 mod interval;
+mod readings;
 mod shape;
 mod values;
 mod work;
@@ -15,8 +16,11 @@ mod work;
 #[cfg(test)]
 mod function_tests;
 #[cfg(test)]
+mod reading_tests;
+#[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -57,6 +61,8 @@ pub struct Finding {
     pub constraint: usize,
     /// Why it could not be evaluated; `None` if it is false.
     pub reason: Option<String>,
+    /// What it had read if it is false, such as `answer.a is 7, answer.b is 3`.
+    pub values: Option<String>,
 }
 
 /// The checks of a problem, with its input.
@@ -270,6 +276,19 @@ impl Checks {
             }),
         };
 
+        let step_value = |at: usize| match newest.get(at)? {
+            (_, Some(read)) => Some(Cow::Borrowed(&read.value)),
+            (line, None) => Some(Cow::Owned(Value::from(*line))),
+        };
+        // Not of `state` and `steps`, which are as long as the trace.
+        let value_of = |variable: &str| match variable {
+            "input" => Some(Cow::Borrowed(&self.given)),
+            "answer" => answer.map(Cow::Borrowed),
+            "step" => step_value(0),
+            "previous" => step_value(1),
+            _ => None,
+        };
+
         // Checks of a kind share the limit: each gets what the earlier ones have left.
         checks
             .filter_map(|check| {
@@ -281,12 +300,12 @@ impl Checks {
                     evaluate(&check.expression, &names)
                 };
 
-                let reason = match holds {
+                let (reason, values) = match holds {
                     Ok(true) => return None,
-                    Ok(false) => None,
-                    Err(reason) => Some(reason),
+                    Ok(false) => (None, readings::said(&check.expression.readings, value_of)),
+                    Err(reason) => (Some(reason), None),
                 };
-                Some(Finding { constraint: check.constraint, reason })
+                Some(Finding { constraint: check.constraint, reason, values })
             })
             .collect()
     }

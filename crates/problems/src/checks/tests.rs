@@ -38,8 +38,8 @@ pub(super) fn ask(
 
     match checks.broken(kind, &steps(lines), answer).as_slice() {
         [] => Ok(true),
-        [Finding { constraint: 0, reason: None }] => Ok(false),
-        [Finding { constraint: 0, reason: Some(reason) }] => Err(reason.clone()),
+        [Finding { constraint: 0, reason: None, .. }] => Ok(false),
+        [Finding { constraint: 0, reason: Some(reason), .. }] => Err(reason.clone()),
         other => panic!("{source}: {other:?}"),
     }
 }
@@ -191,7 +191,8 @@ fn a_check_that_mentions_the_answer_waits_for_it() {
     assert_eq!(kinds, [Some(Kind::Terminal), Some(Kind::Invariant), Some(Kind::Invariant), None]);
 
     let broken = checks.broken(Kind::Terminal, &Steps::default(), Some(&json!(1)));
-    assert_eq!(broken, [Finding { constraint: 0, reason: None }]);
+    let values = Some("answer is 1".to_owned());
+    assert_eq!(broken, [Finding { constraint: 0, reason: None, values }]);
     assert_eq!(checks.broken(Kind::Invariant, &Steps::default(), None), []);
 }
 
@@ -358,7 +359,9 @@ fn checks_too_expensive_for_the_values_are_broken_and_not_evaluated() {
         broken[0].reason.as_deref().is_some_and(|reason| reason.starts_with("too expensive here")),
         "{broken:?}"
     );
-    assert_eq!(broken[1], Finding { constraint: 1, reason: None }, "the others are evaluated");
+    // Of the steps, which are many, no value is told.
+    let other = Finding { constraint: 1, reason: None, values: None };
+    assert_eq!(broken[1], other, "the others are evaluated");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! A radar chart of shares in per cent.
 
 use prime_page::chart::{
-    Anchor, Drawing, RADIUS as MARKER, Stroke, WIDTH, legend, marker, width, wrap,
+    Anchor, Area, Drawing, Point, RADIUS as MARKER, Stroke, WIDTH, legend, marker, reach, width,
+    wrap,
 };
 use prime_page::number::fixed;
 use prime_page::palette::{INK, RULE, SOFT, series};
@@ -38,12 +39,6 @@ impl Radar {
             let share = f64::from(percent) / 100.0;
             let ring: Vec<_> = (0..=count).map(|axis| at(axis % count.max(1), share)).collect();
             drawing.line(&ring, rule);
-            // The outermost ring needs no label: it is where the axes end.
-            if percent < 100 {
-                let (x, y) = at(0, share);
-                let text = percent.to_string();
-                drawing.text((x + 4.0, y + 8.0), &text, SOFT.light, Anchor::Start);
-            }
         }
 
         for (axis, name) in self.axes.iter().enumerate() {
@@ -60,6 +55,8 @@ impl Radar {
             drawing.lines_of_text((x, y), &lines, INK.light, anchor);
         }
 
+        // What labels of rings keep clear of.
+        let mut obstacles: Vec<Area> = Vec::new();
         for ((name, slot), values) in &self.series {
             let place = |(axis, value): (usize, &Option<f64>)| {
                 value.map(|value| (axis, value, at(axis, (value / 100.0).clamp(0.0, 1.0))))
@@ -69,11 +66,42 @@ impl Radar {
                 points.iter().chain(points.first()).map(|(_, _, point)| *point).collect();
 
             drawing.line(&outline, Stroke::new(series(*slot), 2.0));
+            obstacles.extend(Area::along(&outline));
+            obstacles.extend(points.iter().map(|(_, _, at)| Area::around(*at, reach(MARKER))));
             for (axis, value, point) in points {
                 let said = format!("{}, {name}: {} %", self.axes[axis], fixed(value, 1));
                 drawing.mark(&said, |drawing| marker(drawing, point, *slot, MARKER, false));
             }
         }
+
+        // The outermost ring needs no label: it is where the axes end.
+        for percent in [25_u32, 50, 75] {
+            let share = f64::from(percent) / 100.0;
+            let corners = (0..count).map(|axis| at(axis, share));
+            draw_ring_label(&mut drawing, &percent.to_string(), corners, &obstacles);
+        }
         drawing.svg(&self.title, (WIDTH, top + HEIGHT))
+    }
+}
+
+/// Labels a ring at one of its corners where no series covers the label, if there is one.
+fn draw_ring_label(
+    drawing: &mut Drawing,
+    text: &str,
+    corners: impl Iterator<Item = Point>,
+    obstacles: &[Area],
+) {
+    let beside = |(x, y): Point| {
+        let sides = [(4.0, Anchor::Start), (-4.0, Anchor::End)];
+        let places =
+            sides.map(|(across, anchor)| [8.0, -8.0].map(|down| ((x + across, y + down), anchor)));
+        places.into_iter().flatten()
+    };
+    let is_free = |(at, anchor): &(Point, Anchor)| {
+        let room = Area::of_text(*at, text, *anchor);
+        !obstacles.iter().any(|other| room.overlaps(other))
+    };
+    if let Some((at, anchor)) = corners.flat_map(beside).find(is_free) {
+        drawing.text(at, text, SOFT.light, anchor);
     }
 }

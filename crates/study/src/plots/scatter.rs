@@ -1,7 +1,11 @@
-//! Points over two axes, with names where there is room for them.
+//! Points over two axes, with their names: beside them, or at the end of a line where others are
+//! near.
 
-use prime_page::chart::{Area, Axis, Drawing, Frame, RADIUS, Stroke, WIDTH, legend, marker, place};
-use prime_page::palette::{INK, SOFT, series};
+use prime_page::chart::{
+    Area, Axis, Distance, Drawing, Frame, Named, RADIUS, Stroke, WIDTH, legend, marker, place,
+    reach,
+};
+use prime_page::palette::{SOFT, series};
 
 use super::{Series, legend_items};
 
@@ -12,7 +16,7 @@ pub struct Point {
     pub y: f64,
     /// Slot of its colour and marker.
     pub slot: usize,
-    /// Text drawn beside it where there is room, if not empty.
+    /// Its name, drawn where there is room, if not empty.
     pub label: String,
     /// Everything that it stands for, shown on hover.
     pub description: String,
@@ -78,27 +82,29 @@ impl Scatter {
     }
 
     fn draw_names(&self, drawing: &mut Drawing, frame: &Frame) {
-        let names: Vec<_> = self
-            .points
-            .iter()
-            .map(|point| (frame.at(point.x, point.y), point.label.clone()))
-            .collect();
-        // Names keep clear of intervals, of large markers and of the line, too.
-        let intervals = self.points.iter().filter_map(|point| {
+        let named = |point: &Point| Named {
+            at: frame.at(point.x, point.y),
+            reach: reach(radius(point)),
+            name: point.label.clone(),
+        };
+        let points: Vec<_> = self.points.iter().map(named).collect();
+
+        // Names keep clear of intervals and of the line, too.
+        let interval = |point: &Point| {
             let (low, high) = point.interval?;
             let ((left, bottom), (_, top)) = (frame.at(point.x, low), frame.at(point.x, high));
             Some(Area { left: left - 2.0, top, right: left + 2.0, bottom })
-        });
-        let large =
-            self.points.iter().map(|point| Area::around(frame.at(point.x, point.y), radius(point)));
+        };
         let line: Vec<_> = self.line.iter().map(|(x, y)| frame.at(*x, *y)).collect();
-        let obstacles: Vec<_> = intervals.chain(large).chain(Area::along(&line)).collect();
+        let obstacles: Vec<_> =
+            self.points.iter().filter_map(interval).chain(Area::along(&line)).collect();
 
-        let largest = self.points.iter().map(radius).fold(RADIUS, f64::max);
         let bounds = Area { right: WIDTH - 2.0, ..frame.plot };
-        for ((_, name), placed) in names.iter().zip(place(&names, largest, &obstacles, bounds)) {
+        for (point, placed) in
+            points.iter().zip(place(&points, Distance::Apart, &obstacles, bounds))
+        {
             if let Some(placed) = placed {
-                drawing.text(placed.at, name, INK.light, placed.anchor);
+                placed.draw(drawing, &point.name);
             }
         }
     }

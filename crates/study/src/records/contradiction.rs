@@ -33,6 +33,10 @@ impl Record {
             return Some("curve is not a list of pairs with ascending tokens".to_owned());
         }
 
+        if self.refused.is_some() && self.refusals().is_none() {
+            return Some("refused is not an object of constraints with counts".to_owned());
+        }
+
         let votes = self.votes.filter(|votes| *votes > self.trajectories);
         if let Some(votes) = votes {
             let of = self.trajectories;
@@ -59,7 +63,11 @@ mod tests {
     fn what_no_run_can_have_had_is_named() {
         assert_eq!(record("prime", "n-queens", 0).contradiction(), None);
 
-        let changes: [(Change, &str); 8] = [
+        let changes: [(Change, &str); 9] = [
+            (
+                |record| record.refused = Some("{\"sorted\":-1}".to_owned()),
+                "refused is not an object",
+            ),
             (
                 |record| record.curve = Some("[[5,true],[4,false]]".to_owned()),
                 "curve is not a list",

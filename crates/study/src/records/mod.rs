@@ -12,6 +12,7 @@ mod names;
 mod parquet_file;
 mod read;
 mod record;
+mod refusals;
 
 pub use columns::{Column, Kind, markdown};
 pub use curve::Point;

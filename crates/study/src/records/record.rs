@@ -190,6 +190,10 @@ record! {
     steps_retried: Option<u64>,
     /// Decisions to backtrack.
     backtracks: u64,
+    /// JSON object: how many proposed lines each constraint refused, over all trajectories; the 32
+    /// that refused most. A line that breaks several counts for each. Null in records of earlier
+    /// versions and of outputs made elsewhere.
+    refused: Option<String>,
     /// States that were popped off a stack.
     pops: u64,
     /// Rounds of voting.
@@ -350,6 +354,7 @@ impl Record {
             retries: 0,
             steps_retried: None,
             backtracks: 0,
+            refused: None,
             pops: 0,
             rounds: 0,
             trajectories: 0,

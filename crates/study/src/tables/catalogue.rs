@@ -162,8 +162,9 @@ pub fn all_tables(results: &Results<'_>, numbers: &[String]) -> Vec<Table> {
             tables.extend(results.pairs.iter().map(task_comparison::pair_tasks));
         }
     }
-    // The paper has no such table: it is added if a system spent tokens.
+    // The paper has no such tables: they are added if a system spent tokens, or had lines refused.
     tables.push(token_curve::token_curve(results));
+    tables.push(errors::refusals(results));
     // For example, a comparison without pairs has no rows.
     tables.retain(|table: &Table| !table.rows.is_empty());
     tables

@@ -1,4 +1,6 @@
-//! The errors of wrong runs (Tables 54 to 57).
+//! The errors of wrong runs (Tables 54 to 57), and the constraints that refused lines.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use prime_bench::judge::ErrorType;
 use prime_bench::tasks::Category;
@@ -125,6 +127,60 @@ pub(super) fn severities(results: &Results<'_>) -> Table {
             .to_owned(),
         columns,
         rows: rows(results, cells),
+    }
+}
+
+/// Most constraints of a system in the table of refusals.
+const CONSTRAINTS_MAX: usize = 8;
+
+/// The constraints that refused most lines.
+pub(super) fn refusals(results: &Results<'_>) -> Table {
+    let mut rows = Vec::new();
+    for system in &results.systems {
+        // Lines, runs and tasks of each constraint.
+        let mut by_name: BTreeMap<String, (u64, usize, BTreeSet<&str>)> = BTreeMap::new();
+        for run in &system.runs {
+            for (name, lines) in run.refusals().unwrap_or_default() {
+                let (all, runs, tasks) = by_name.entry(name).or_default();
+                *all += lines;
+                *runs += 1;
+                tasks.insert(&run.task);
+            }
+        }
+
+        let all: u64 = by_name.values().map(|(lines, ..)| lines).sum();
+        let mut sorted: Vec<_> = by_name.into_iter().collect();
+        sorted.sort_by(|(a_name, a), (b_name, b)| b.0.cmp(&a.0).then_with(|| a_name.cmp(b_name)));
+        for (name, (lines, runs, tasks)) in sorted.into_iter().take(CONSTRAINTS_MAX) {
+            rows.push(vec![
+                Cell::Text(system.label.clone()),
+                Cell::Text(name),
+                Cell::count(lines as usize),
+                Cell::share(lines as usize, all as usize),
+                Cell::count(runs),
+                Cell::count(tasks.len()),
+            ]);
+        }
+    }
+
+    Table {
+        id: "refusals".to_owned(),
+        paper: "not in the paper",
+        title: "Constraints that refused most lines".to_owned(),
+        caption: "Proposed lines that broke a constraint and were retried or led back, by the constraint's name, over \
+                  all trajectories of measured runs: the eight that refused most for each system. The share is of all \
+                  its refusals; a line that breaks several constraints counts for each. Records of earlier versions \
+                  do not say it."
+            .to_owned(),
+        columns: vec![
+            Column::text("system"),
+            Column::text("constraint"),
+            Column::number("lines"),
+            Column::number("share, %"),
+            Column::number("runs"),
+            Column::number("tasks"),
+        ],
+        rows,
     }
 }
 

@@ -114,6 +114,30 @@ fn errors_are_shares_of_wrong_runs() {
 }
 
 #[test]
+fn the_constraints_that_refused_most_are_named_for_each_system() {
+    let mut records = one_task();
+    for record in records.iter_mut().filter(|record| record.system == "prime") {
+        record.refused = Some(match record.index {
+            0 => "{\"column\":3,\"row\":1}".to_owned(),
+            1 => "{\"diagonal\":4}".to_owned(),
+            _ => "{}".to_owned(),
+        });
+    }
+
+    let table = table_of(&records, "refusals");
+    let shown: Vec<Vec<String>> =
+        table.rows.iter().map(|row| row.iter().map(Cell::shown).collect()).collect();
+    assert_eq!(
+        shown,
+        [
+            ["prime", "diagonal", "4", "50.0", "1", "1"],
+            ["prime", "column", "3", "37.5", "1", "1"],
+            ["prime", "row", "1", "12.5", "1", "1"],
+        ]
+    );
+}
+
+#[test]
 fn retries_are_pooled() {
     // 44 proposals, 3 retries on 2 steps, 1 backtrack: 40 accepted steps.
     let retries = table_of(&one_task(), "retries");
