@@ -51,7 +51,7 @@ const pngOf = async (file) => {
   pen.fillRect(0, 0, paper.width, paper.height);
   pen.drawImage(image, 0, 0, paper.width, paper.height);
   const png = await new Promise((done) => paper.toBlob(done, "image/png"));
-  // Behind the signature and the chunk with the size, which come first.
+  // After the signature and the chunk with the size, which come first.
   return new Blob([png.slice(0, 33), resolution(), png.slice(33)], { type: "image/png" });
 };
 
