@@ -30,22 +30,28 @@ function loadAgents(): Promise<AgentList> {
   return shared.list;
 }
 
-/** `otherwise` is what no choice means; its value is the empty one. */
+/**
+ * `otherwise` is what no choice means; its value is the empty one. Where it is missing, that is the
+ * configured agent.
+ */
 export function AgentChoice(props: {
   label: string;
   role: Role;
   value: string;
-  otherwise: string;
+  otherwise?: string;
   onValue: (value: string) => void;
 }): JSX.Element {
   const { data } = useLoad("agents", loadAgents);
+  const known = data?.agents.filter(({ role }) => role === props.role) ?? [];
+  const configured = known.find((agent) => agent.default);
+  const named = configured === undefined ? "" : ` (${visible(configured.name, 80)})`;
   return (
     <label>
       <span>{props.label}</span>
       <select value={props.value} onChange={(event) => props.onValue(event.currentTarget.value)}>
-        <option value="">{props.otherwise}</option>
-        {data?.agents
-          .filter(({ role, allowed }) => role === props.role && allowed)
+        <option value="">{props.otherwise ?? `as configured${named}`}</option>
+        {known
+          .filter(({ allowed }) => allowed)
           .map(({ name }) => (
             <option key={name} value={name}>
               {visible(name, 80)}

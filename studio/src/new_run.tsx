@@ -178,7 +178,6 @@ export function NewRun(): JSX.Element {
         label={`${role[0]?.toUpperCase()}${role.slice(1)}`}
         role={role}
         value={form[role]}
-        otherwise="as configured"
         onValue={(name) => put({ [role]: name })}
       />
       {refusal(`agents.${role}`)}

@@ -256,7 +256,7 @@ export function Queue(): JSX.Element {
         )}
       </div>
       <p class="muted">
-        Steps on which the verifiers of a run disagree
+        Steps that the verifiers of a run scored far apart
         {only === null ? (
           ", undecided ones first"
         ) : (

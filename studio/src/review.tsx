@@ -1,4 +1,4 @@
-// A person's answer to a step on which the verifiers disagree.
+// A person's answer to a step that the verifiers scored far apart.
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
@@ -30,7 +30,7 @@ export function Review({ run, seq, of = "" }: { run: string; seq: number; of?: s
   const review = step?.review;
   return (
     <section class="review" aria-label={`Review${of}`}>
-      <h3>⚑ The verifiers disagree: is this step right?</h3>
+      <h3>⚑ The verifiers' scores are far apart: is this step right?</h3>
       {error && <Problem error={error} retry={reload} />}
       {step !== undefined && step.assignee !== null && (
         <p>

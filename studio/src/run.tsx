@@ -382,6 +382,15 @@ export function Run({ id }: { id: string }): JSX.Element {
             </a>
           </>
         )}
+        {run?.retry_of !== undefined && (
+          <>
+            {" "}
+            › tries again{" "}
+            <a href={href(["runs", run.retry_of])}>
+              <Text of={run.retry_of} max={80} />
+            </a>
+          </>
+        )}
       </nav>
       <div class="title">
         <h1>

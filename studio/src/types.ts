@@ -41,6 +41,7 @@ export interface Run {
   /** Where a run comes from that another daemon executed. */
   imported?: { run: string; node: string; program: string; at: string };
   forked_from?: { run: string; seq: number };
+  retry_of?: string;
   task: string;
   instance: string;
   answer: unknown;

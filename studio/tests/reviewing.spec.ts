@@ -178,6 +178,9 @@ test("a run that is over is tried again without what was rejected", { tag: "@fir
   const made = new URL(page.url()).pathname.split("/").at(-1) as string;
   await daemon.finished(made);
   expect(await daemon.record(made)).toMatchObject({ retry_of: id });
+  // The new run leads back to the old one.
+  await page.getByRole("navigation", { name: "Where you are" }).getByRole("link", { name: id }).click();
+  await expect(page).toHaveURL(new RegExp(id));
 });
 
 const MARKUP = "<img src=x onerror=alert(1)>\u202egnp";
