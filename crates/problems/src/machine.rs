@@ -150,7 +150,10 @@ impl Walk {
             Some(Finding { reason: Some(reason), .. }) => {
                 format!("{text} (it could not be evaluated: {reason})")
             }
-            Some(Finding { values: Some(values), .. }) => format!("{text}: {values}"),
+            // A message may be a sentence.
+            Some(Finding { values: Some(values), .. }) => {
+                format!("{}: {values}", text.trim_end_matches('.'))
+            }
             _ => text.to_owned(),
         };
         Some(Broken {

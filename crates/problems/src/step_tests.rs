@@ -63,12 +63,20 @@ fn checks_see_the_step_the_one_before_and_all_of_them() {
     machine.propose("4 to 2").expect("a step");
     assert_eq!(
         told(machine.as_ref()),
-        [("follows".to_owned(), "A step begins where the one before ended.".to_owned())]
+        [(
+            "follows".to_owned(),
+            "A step begins where the one before ended: step.from is \"4\", input.from is 5"
+                .to_owned()
+        )]
     );
     machine.propose("5 to 2").expect("a step");
     assert_eq!(
         told(machine.as_ref()),
-        [("small".to_owned(), "int(step.from) - int(step.to) in [1, 2]".to_owned())]
+        [(
+            "small".to_owned(),
+            "int(step.from) - int(step.to) in [1, 2]: step.from is \"5\", step.to is \"2\""
+                .to_owned()
+        )]
     );
 
     for line in ["5 to 3", "3 to 1"] {
@@ -84,7 +92,12 @@ fn checks_see_the_step_the_one_before_and_all_of_them() {
     machine.propose("answer: 2").expect("an answer");
     assert_eq!(
         told(machine.as_ref()),
-        [("end".to_owned(), "Answer with the number of steps when 0 is reached.".to_owned())]
+        [(
+            "end".to_owned(),
+            "Answer with the number of steps when 0 is reached: step is \
+             {\"from\":\"3\",\"to\":\"1\"}, step.to is \"1\", answer is \"2\""
+                .to_owned()
+        )]
     );
 
     machine.replay("1 to 0").expect("a step");

@@ -124,7 +124,7 @@ fn a_problem_with_steps_that_are_values_is_solved_without_a_daemon() {
     assert_eq!((&result["answer"], &result["verified"]), (&json!("2"), &json!(true)));
     assert_eq!((&result["proposals"], &result["backtracks"]), (&json!(5), &json!(2)));
     let told = std::fs::read_to_string(&trace).expect("a trace");
-    assert!(told.contains("A step begins where the one before ended."), "{told}");
+    assert!(told.contains("A step begins where the one before ended: step.from is"), "{told}");
 }
 
 /// A verifier in Python that finds fault with every line but one.
