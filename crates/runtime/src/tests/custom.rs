@@ -58,6 +58,9 @@ fn wrong_answers_are_rejected_with_feedback_that_names_the_constraint() {
 
     let heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
     assert!(heard[0].starts_with("format: ") && heard[0].contains("not JSON"), "{heard:?}");
-    assert_eq!(heard[1], "proper: answer.x > 1 && answer.y > 1");
-    assert_eq!(heard[2], "product: answer.x * answer.y == input.n");
+    assert_eq!(heard[1], "proper: answer.x > 1 && answer.y > 1: answer.x is 15, answer.y is 1");
+    assert_eq!(
+        heard[2],
+        "product: answer.x * answer.y == input.n: answer.x is 2, answer.y is 7, input.n is 15"
+    );
 }
