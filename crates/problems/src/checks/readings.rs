@@ -2,6 +2,7 @@
 //! reason names them. Names of loops have many values and are left out.
 
 use std::borrow::Cow;
+use std::io::{self, Write};
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 use prime_printable::printable_line;
@@ -9,6 +10,9 @@ use serde_json::Value;
 
 use crate::error::quoted;
 use crate::limits::{READING_CHARS_MAX, READINGS_MAX};
+
+/// Bytes that are written of a value before it is cut to its characters.
+const READING_BYTES_MAX: usize = 16 * READING_CHARS_MAX;
 
 /// A step from a value to a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +34,7 @@ impl Reading {
         match &tree.expr {
             Expr::Ident(name) => Some(Self { variable: name.clone(), parts: Vec::new() }),
             Expr::Select(select) => {
-                Self::of(&select.operand)?.with(Part::Field(select.field.clone()))
+                Some(Self::of(&select.operand)?.with(Part::Field(select.field.clone())))
             }
             Expr::Call(call) if call.func_name == operators::INDEX => {
                 let [value, at] = call.args.as_slice() else { return None };
@@ -43,15 +47,15 @@ impl Reading {
                     }
                     _ => return None,
                 };
-                Self::of(value)?.with(part)
+                Some(Self::of(value)?.with(part))
             }
             _ => None,
         }
     }
 
-    fn with(mut self, part: Part) -> Option<Self> {
+    fn with(mut self, part: Part) -> Self {
         self.parts.push(part);
-        Some(self)
+        self
     }
 
     /// The name as an expression writes it, and its value in that of the variable.
@@ -79,6 +83,30 @@ impl Reading {
     }
 }
 
+/// The first bytes of a text that is as long as it likes.
+#[derive(Default)]
+struct Beginning(Vec<u8>);
+
+impl Write for Beginning {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let fit = bytes.len().min(READING_BYTES_MAX - self.0.len());
+        self.0.extend_from_slice(&bytes[..fit]);
+        Ok(fit)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The beginning of a value as JSON, longer than what is shown of it.
+fn beginning(value: &Value) -> String {
+    let mut written = Beginning::default();
+    // It fails where the value does not fit. An input may have megabytes.
+    drop(serde_json::to_writer(&mut written, value));
+    String::from_utf8_lossy(&written.0).into_owned()
+}
+
 /// A value as JSON on one line; of a long one its beginning and its length.
 fn short(value: &Value) -> String {
     let length = match value {
@@ -87,7 +115,7 @@ fn short(value: &Value) -> String {
         Value::String(text) => format!(", {} characters in all", text.chars().count()),
         _ => String::new(),
     };
-    let text = value.to_string();
+    let text = beginning(value);
     let text = printable_line(&text);
     match text.char_indices().nth(READING_CHARS_MAX) {
         Some((end, _)) => format!("{}…{length}", &text[..end]),
