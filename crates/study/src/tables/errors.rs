@@ -155,8 +155,8 @@ pub(super) fn refusals(results: &Results<'_>) -> Table {
             rows.push(vec![
                 Cell::Text(system.label.clone()),
                 Cell::Text(name),
-                Cell::count(lines as usize),
-                Cell::share(lines as usize, all as usize),
+                Cell::Count(lines),
+                if all == 0 { Cell::Empty } else { Cell::percent(lines as f64 / all as f64) },
                 Cell::count(runs),
                 Cell::count(tasks.len()),
             ]);
