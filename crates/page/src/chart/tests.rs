@@ -153,17 +153,20 @@ fn goes_through([(x0, y0), (x1, y1)]: [Point; 2], room: &[f64; 4]) -> bool {
 fn names_cover_no_marker_no_other_name_and_no_edge() {
     let bounds = Area { left: 40.0, top: 20.0, right: 558.0, bottom: 360.0 };
     let (mut names, mut placed_names) = ([0; 2], [0; 2]);
-    for seed in 1..=400 {
-        let mut random = random(seed);
-        let count = 2 + (seed as usize % 13);
+    for seed in 1..=400_u32 {
+        let mut random = random(seed.into());
+        let count = 2 + seed % 13;
         // Every third set is crowded into a corner, where systems of one speed are.
         let kind = usize::from(seed % 3 == 0);
         let spread = [1.0, 0.2][kind];
         let points: Vec<Named> = (0..count)
-            .map(|index| Named {
-                at: (40.0 + 498.0 * spread * random(), 20.0 + 340.0 * spread * random()),
-                reach: reach(RADIUS + 9.0 * random() * random()),
-                name: format!("system {index} of {}", "a".repeat((14.0 * random()) as usize)),
+            .map(|index| {
+                let at = (40.0 + 498.0 * spread * random(), 20.0 + 340.0 * spread * random());
+                let reach = reach(RADIUS + 9.0 * random() * random());
+                let length = 14.0 * random();
+                let letters = (1..=14).take_while(|&letter| f64::from(letter) <= length);
+                let letters: String = letters.map(|_| 'a').collect();
+                Named { at, reach, name: format!("system {index} of {letters}") }
             })
             .collect();
 

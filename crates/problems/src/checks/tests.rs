@@ -359,7 +359,7 @@ fn checks_too_expensive_for_the_values_are_broken_and_not_evaluated() {
         broken[0].reason.as_deref().is_some_and(|reason| reason.starts_with("too expensive here")),
         "{broken:?}"
     );
-    // Of the steps, which are many, no value is told.
+    // The steps are many, so no value of them is told.
     let other = Finding { constraint: 1, reason: None, values: None };
     assert_eq!(broken[1], other, "the others are evaluated");
 }
