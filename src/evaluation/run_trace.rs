@@ -1,12 +1,13 @@
 //! The lines of a run's trajectories, and where its time went, from its events.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use prime_protocol::{Decision, End, Role, TurnId, Usage};
+use prime_report::Refusals;
 use prime_runtime::{Event, Observer, Stage, StageTimes};
 
 /// Milliseconds of a run, summed over its concurrent turns.
@@ -64,9 +65,6 @@ impl Trajectory {
     }
 }
 
-/// Most different names that are counted: a verifier that is a model may invent one for each line.
-const CONSTRAINTS_MAX: usize = 1_000;
-
 #[derive(Default)]
 struct Seen {
     trajectories: BTreeMap<(u32, u32), Trajectory>,
@@ -74,7 +72,7 @@ struct Seen {
     chosen: BTreeMap<u32, Vec<Box<str>>>,
     steps_retried: u64,
     /// Lines that each constraint refused.
-    refusals: BTreeMap<String, u64>,
+    refusals: Refusals,
     times: Times,
     /// What was spent so far.
     usage: Usage,
@@ -134,16 +132,9 @@ impl Seen {
     }
 
     /// Counts the constraints that refused a line.
-    fn refuse<'a>(&mut self, decision: Decision, violations: impl Iterator<Item = &'a str>) {
-        if decision == Decision::Proceed {
-            return;
-        }
-        for name in violations.collect::<BTreeSet<_>>() {
-            if let Some(lines) = self.refusals.get_mut(name) {
-                *lines += 1;
-            } else if self.refusals.len() < CONSTRAINTS_MAX {
-                self.refusals.insert(name.to_owned(), 1);
-            }
+    fn refuse<'n>(&mut self, decision: Decision, violations: impl Iterator<Item = &'n str>) {
+        if decision != Decision::Proceed {
+            self.refusals.count(violations);
         }
     }
 
@@ -201,7 +192,7 @@ impl RunTrace {
 
     /// How many lines each constraint refused, over all trajectories.
     pub fn refusals(&self) -> BTreeMap<String, u64> {
-        self.seen(|seen| seen.refusals.clone())
+        self.seen(|seen| seen.refusals.by_name().clone())
     }
 
     pub fn times(&self) -> Times {

@@ -1,8 +1,6 @@
 //! The search entry of a run: facts of its spec and its result, and a text of bounded length.
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,6 +11,7 @@ use crate::runs::spec::RunSpec;
 use prime_journal::search::IMPORTED;
 use prime_journal::{RunRow, SearchEntry, Segment};
 use prime_protocol::Cost;
+use prime_report::Refusals;
 
 /// Maximum bytes of the parts of a run's text.
 const INPUT_BYTES_MAX: usize = 2_048;
@@ -20,9 +19,6 @@ const ANSWER_BYTES_MAX: usize = 1_024;
 const LINES_BYTES_MAX: usize = 2_048;
 /// Most constraints of a run whose refused lines are kept.
 const CONSTRAINTS_MAX: usize = 32;
-/// Most bytes of a constraint's name, and most names that are counted.
-const NAME_BYTES_MAX: usize = 128;
-const NAMES_MAX: usize = 1_000;
 
 /// A step in an event, if it is one.
 #[derive(Deserialize)]
@@ -77,7 +73,7 @@ fn bounded(text: &str, most: usize) -> &str {
 pub(super) struct Steps {
     lines: Vec<String>,
     line_bytes: usize,
-    refusals: BTreeMap<String, u64>,
+    refusals: Refusals,
 }
 
 impl Steps {
@@ -104,25 +100,15 @@ impl Steps {
         }
     }
 
+    /// Counts a line that was refused; where no constraint is named, under the empty name.
     fn refuse(&mut self, violations: &[Cow<'_, str>]) {
-        let unnamed = [Cow::Borrowed("")];
-        let violations = if violations.is_empty() { &unnamed } else { violations };
-        for name in violations {
-            let name = bounded(name, NAME_BYTES_MAX);
-            if let Some(lines) = self.refusals.get_mut(name) {
-                *lines += 1;
-            } else if self.refusals.len() < NAMES_MAX {
-                self.refusals.insert(name.to_owned(), 1);
-            }
-        }
+        let unnamed = violations.is_empty().then_some("");
+        self.refusals.count(violations.iter().map(|name| &**name).chain(unnamed));
     }
 
     /// The constraints that refused most lines.
     fn most_refused(&self) -> Vec<(String, u64)> {
-        let mut all: Vec<_> = self.refusals.clone().into_iter().collect();
-        all.sort_by_key(|(_, lines)| Reverse(*lines));
-        all.truncate(CONSTRAINTS_MAX);
-        all
+        self.refusals.most(CONSTRAINTS_MAX)
     }
 }
 
@@ -242,7 +228,7 @@ mod tests {
         // A program may invent a name for each line.
         events.extend((0..2_000).map(|number| refused("retry", &[&format!("new {number}")])));
         steps.see(&[Segment::following(Head::genesis("{}"), &events)]);
-        assert_eq!((steps.most_refused().len(), steps.refusals.len()), (32, 1_000));
+        assert_eq!((steps.most_refused().len(), steps.refusals.by_name().len()), (32, 1_000));
         assert_eq!(steps.most_refused()[0], ("sorted".to_owned(), 4));
     }
 
