@@ -4,6 +4,8 @@ use prime_settings::{Cron, Missed};
 
 /// How long after its time a run still starts as if it were on time.
 const PUNCTUAL_MS: u64 = 60_000;
+/// How far the clocks of a cluster's nodes may be apart without one of them counting as set back.
+const SKEW_MS: u64 = 60_000;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,11 +18,13 @@ pub enum Due {
     Skip(u64),
 }
 
-/// Up to when a schedule is done if the clock shows `now_ms`. A clock that was set back shows times
-/// again that are done; their runs are known by their keys, and those of its last minute, which may
-/// have passed unseen, are looked at again.
+/// Up to when a schedule is done if the clock shows `now_ms`. A node whose clock is a little slow
+/// waits for what another one has marked. A clock that was set back shows times again that are
+/// done; their runs are known by their keys, and those of its last minute, which may have passed
+/// unseen, are looked at again.
 pub fn done_by(done_ms: u64, now_ms: u64) -> u64 {
-    if done_ms <= now_ms { done_ms } else { now_ms.saturating_sub(PUNCTUAL_MS) }
+    let is_set_back = done_ms.saturating_sub(now_ms) > SKEW_MS;
+    if is_set_back { now_ms.saturating_sub(PUNCTUAL_MS) } else { done_ms }
 }
 
 fn signed(time: u64) -> i64 {
@@ -80,6 +84,16 @@ mod tests {
         let at = |now_ms| due(&cron, Missed::Skip, SIX - 1, now_ms, Some(SIX));
         assert_eq!(at(SIX + HOUR - 1), Due::Start(SIX));
         assert_eq!(at(SIX + HOUR), Due::Start(SIX + HOUR));
+    }
+
+    #[test]
+    fn a_node_with_a_slow_clock_starts_no_run_from_before_a_schedule_was_known() {
+        // Another node has marked the new schedule half a minute after one of its times.
+        let marked = SIX + 30_000;
+        for now_ms in [marked - 2_000, marked - SKEW_MS] {
+            let due = daily(Missed::Once, done_by(marked, now_ms), now_ms);
+            assert_eq!(due, Due::Wait(Some(SIX + 24 * HOUR)), "{now_ms}");
+        }
     }
 
     #[test]
