@@ -185,26 +185,23 @@ def shifted_clock(folder, shift_s):
     return {"LD_PRELOAD": str(library), "CLOCK_SHIFT_S": str(shift_s)}
 
 
-class JumpingClock:
-    """A wall clock that daemons share, and that tests set forwards and backwards while they run."""
+class StandingClock:
+    """A wall clock that daemons share. It stands still until a test sets it forwards or backwards."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, now_s):
         self.folder, self.file = Path(folder), Path(folder) / "clock"
-        self.shift_s = 0
-        self.file.write_bytes(struct.pack("@l", 0))
+        self.now_s = now_s
+        self.file.write_bytes(struct.pack("@l", now_s))
 
     def environment(self, shift_s=0):
         """That of a daemon whose clock is ahead of this one by `shift_s` seconds."""
-        return {**shifted_clock(self.folder, shift_s), "CLOCK_SHIFT_FILE": str(self.file)}
-
-    def now_s(self):
-        return time.time() + self.shift_s
+        return {**shifted_clock(self.folder, shift_s), "CLOCK_FILE": str(self.file)}
 
     def jump(self, seconds):
-        self.shift_s += seconds
+        self.now_s += seconds
         # In place, because the daemons have mapped the file.
         with self.file.open("r+b") as file:
-            file.write(struct.pack("@l", self.shift_s))
+            file.write(struct.pack("@l", self.now_s))
 
 
 class Node(Daemon):

@@ -1,4 +1,4 @@
-"""Schedules under kills, on one node and on three, and on clocks that jump. PRIME_ROUNDS and PRIME_SEED as elsewhere."""
+"""Schedules under kills, on one node and on three, by a clock that stands still between its jumps. PRIME_ROUNDS and PRIME_SEED as elsewhere."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import unittest
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cluster import JumpingClock, Node, Postgres
+from cluster import Node, Postgres, StandingClock
 
 from harness import ask, finished, until
 
@@ -46,10 +46,9 @@ class Schedules:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
-        self.clock = JumpingClock(folder.name)
-        # Long after a full hour.
-        self.jump(10 * MINUTE - int(self.clock.now_s() % HOUR // MINUTE) * MINUTE)
-        self.set_up = self.minute()
+        # In the middle of a minute, so that clocks that differ show the same one, and long after a full hour.
+        hour = int(time.time()) // HOUR * HOUR
+        self.clock = StandingClock(folder.name, hour + 10 * MINUTE + MINUTE // 2)
         self.open_store()
         self.nodes = []
         for at, skew_s in enumerate(self.skews):
@@ -59,10 +58,6 @@ class Schedules:
             self.nodes.append(node)
             self.addCleanup(node.close)
         until(self.done, "the schedule is known")
-
-    def jump(self, seconds):
-        """Sets the clock that much further, and to the middle of that minute: the time that a test takes passes no further minute."""
-        self.clock.jump(seconds + MINUTE // 2 - int(self.clock.now_s() % MINUTE))
 
     def schedule(self):
         return schedule("0 * * * *", "skip") if "skipped" in self._testMethodName else schedule("* * * * *", "once")
@@ -77,8 +72,7 @@ class Schedules:
 
     def minute(self):
         """The beginning of the present minute."""
-        now_s = self.clock.now_s()
-        return now_s - now_s % MINUTE
+        return self.clock.now_s // MINUTE * MINUTE
 
     def until_started(self, time_s):
         until(lambda: key(time_s) in self.keys(), f"the run of {key(time_s)} starts\n{self.logs()}")
@@ -93,13 +87,9 @@ class Schedules:
     def check(self, times):
         """Every one of these times has one run, which ends, and there is no other."""
         expected = sorted(key(time_s) for time_s in times)
-        # The minute before the first of these times may have begun while the nodes started, but not
-        # the one in which they did.
-        may_be = {key(times[0] - MINUTE)} - {key(self.set_up)}
-        found = sorted(set(self.keys()) - may_be)
-        self.assertEqual(found, expected, self.logs())
+        self.assertEqual(sorted(self.keys()), expected, self.logs())
         runs = self.runs()
-        self.assertEqual(len(runs), len(self.keys()), "a run without a key")
+        self.assertEqual(len(runs), len(expected), "a run without a key")
         for run in runs:
             self.assertEqual(run["labels"], {"schedule": "tick"})
             self.assertEqual(finished(self.nodes[0].address, run["id"])[1]["status"], "verified")
@@ -114,7 +104,7 @@ class Schedules:
             if is_early:
                 for node in victims:
                     node.kill()
-            self.jump(MINUTE)
+            self.clock.jump(MINUTE)
             times.append(self.minute())
             if not is_early:
                 time.sleep(rng.uniform(0, 1.5))
@@ -127,32 +117,32 @@ class Schedules:
     def test_a_clock_that_jumps_starts_no_run_twice(self):
         times = []
         for _ in range(3):
-            self.jump(MINUTE)
+            self.clock.jump(MINUTE)
             times.append(self.minute())
             self.until_started(times[-1])
 
         # Backwards: the same minutes come again, and their runs are there.
-        self.jump(-2 * MINUTE)
+        self.clock.jump(-2 * MINUTE)
         for _ in range(2):
-            self.jump(MINUTE)
+            self.clock.jump(MINUTE)
             self.nodes[-1].kill()
             self.restart()
-        self.jump(MINUTE)
+        self.clock.jump(MINUTE)
         times.append(self.minute())
         self.until_started(times[-1])
 
         # Forwards over a day of minutes: one run.
-        self.jump(DAY)
+        self.clock.jump(DAY)
         times.append(self.minute())
         self.until_started(times[-1])
         # Far back, and on as before: what a wrong clock has marked does not silence the schedule.
         # The minute that it falls into may have passed unseen, so it starts a run as well.
-        self.jump(-10 * DAY)
+        self.clock.jump(-10 * DAY)
         times.append(self.minute())
         self.until_started(times[-1])
         self.nodes[0].kill()
         self.restart()
-        self.jump(MINUTE)
+        self.clock.jump(MINUTE)
         times.append(self.minute())
         self.until_started(times[-1])
         self.check(times)
@@ -160,7 +150,7 @@ class Schedules:
     def test_what_was_missed_is_made_up_for_once(self):
         for node in self.nodes:
             node.kill()
-        self.jump(5 * HOUR)
+        self.clock.jump(5 * HOUR)
         self.restart()
         made_up = self.minute()
         self.until_started(made_up)
@@ -169,13 +159,13 @@ class Schedules:
     def test_what_was_missed_is_skipped(self):
         for node in self.nodes:
             node.kill()
-        self.jump(5 * HOUR)
+        self.clock.jump(5 * HOUR)
         self.restart()
         hour = self.minute() - 10 * MINUTE
         until(lambda: self.done() == shown(hour), "the last time is left out")
         self.assertEqual(self.keys(), [])
 
-        self.jump(50 * MINUTE)
+        self.clock.jump(50 * MINUTE)
         self.until_started(self.minute())
         self.check([self.minute()])
 
