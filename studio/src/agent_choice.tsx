@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { get } from "./api";
 import { useLoad } from "./hooks";
-import { visible } from "./text";
+import { Text, some, visible } from "./text";
 import type { Agent } from "./types";
 
 export const ROLES = ["executor", "verifier", "coordinator"] as const;
@@ -30,6 +30,42 @@ function loadAgents(): Promise<AgentList> {
   return shared.list;
 }
 
+/** Models that are named before the others are counted. */
+const MODELS_MAX = 2;
+
+/** An agent's name, with the models that it asks. */
+function described({ name, models }: Agent): string {
+  const shown = models.slice(0, MODELS_MAX).map((model) => visible(model, 60));
+  const more = models.length - shown.length;
+  if (more > 0) shown.push(some(more, "other model"));
+  return shown.length === 0 ? visible(name, 80) : `${visible(name, 80)} (${shown.join(", ")})`;
+}
+
+/** Agents of the role that a request cannot choose now, and why. */
+function NotOffered({ role, known }: { role: Role; known: Agent[] }): JSX.Element | null {
+  const refused = known.filter(({ allowed, refusal }) => allowed && refusal !== null);
+  const unlisted = known.filter(({ allowed }) => !allowed);
+  if (refused.length + unlisted.length === 0) return null;
+  return (
+    <details class="small">
+      <summary>{some(refused.length + unlisted.length, "other")} cannot be chosen</summary>
+      <ul>
+        {refused.map(({ name, refusal }) => (
+          <li key={name}>
+            <Text of={name} max={80} />: <Text of={refusal ?? ""} max={400} />
+          </li>
+        ))}
+        {unlisted.length > 0 && (
+          <li>
+            <code>server.allow_{role}s</code> does not list{" "}
+            {unlisted.map(({ name }) => visible(name, 80)).join(", ")}
+          </li>
+        )}
+      </ul>
+    </details>
+  );
+}
+
 /**
  * `otherwise` is what no choice means; its value is the empty one. Where it is missing, that is the
  * configured agent.
@@ -39,25 +75,34 @@ export function AgentChoice(props: {
   role: Role;
   value: string;
   otherwise?: string;
+  /** True to say which agents are not offered, and why. */
+  explained?: boolean;
   onValue: (value: string) => void;
 }): JSX.Element {
   const { data } = useLoad("agents", loadAgents);
   const known = data?.agents.filter(({ role }) => role === props.role) ?? [];
   const configured = known.find((agent) => agent.default);
-  const named = configured === undefined ? "" : ` (${visible(configured.name, 80)})`;
+  const otherwise =
+    configured === undefined ? "as configured" : `as configured: ${described(configured)}`;
+  const offered = known.filter(({ allowed, refusal }) => allowed && refusal === null);
+  const isOffered = props.value === "" || offered.some(({ name }) => name === props.value);
   return (
-    <label>
-      <span>{props.label}</span>
-      <select value={props.value} onChange={(event) => props.onValue(event.currentTarget.value)}>
-        <option value="">{props.otherwise ?? `as configured${named}`}</option>
-        {known
-          .filter(({ allowed }) => allowed)
-          .map(({ name }) => (
-            <option key={name} value={name}>
-              {visible(name, 80)}
+    <>
+      <label>
+        <span>{props.label}</span>
+        <select value={props.value} onChange={(event) => props.onValue(event.currentTarget.value)}>
+          <option value="">{props.otherwise ?? otherwise}</option>
+          {offered.map((agent) => (
+            <option key={agent.name} value={agent.name}>
+              {described(agent)}
             </option>
           ))}
-      </select>
-    </label>
+          {!isOffered && data !== undefined && (
+            <option value={props.value}>{visible(props.value, 80)}, which cannot be chosen</option>
+          )}
+        </select>
+      </label>
+      {props.explained === true && <NotOffered role={props.role} known={known} />}
+    </>
   );
 }

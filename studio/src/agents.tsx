@@ -37,6 +37,18 @@ function Options({ agent }: { agent: Agent }): JSX.Element | null {
   );
 }
 
+function Choosable({ agent }: { agent: Agent }): JSX.Element {
+  const { refusal } = agent;
+  if (agent.default) return <span class="badge verified">configured</span>;
+  if (!agent.allowed) return <span class="muted">not allowed</span>;
+  if (refusal === null) return <>can be chosen</>;
+  return (
+    <>
+      cannot run: <Text of={refusal} max={400} />
+    </>
+  );
+}
+
 export function Agents(): JSX.Element {
   const loaded = useLoad("agents", (signal) => get<{ agents: Agent[] }>("/v1/agents", signal));
   return (
@@ -66,10 +78,16 @@ export function Agents(): JSX.Element {
                   </th>
                   <td>
                     <Text of={agent.description} />
+                    {agent.models.length > 0 && (
+                      <p class="small">
+                        {agent.models.length === 1 ? "Model: " : "Models: "}
+                        {agent.models.map((name) => visible(name, 80)).join(", ")}
+                      </p>
+                    )}
                     <Options agent={agent} />
                   </td>
                   <td>
-                    {agent.default ? <span class="badge verified">configured</span> : agent.allowed ? "can be chosen" : <span class="muted">not allowed</span>}
+                    <Choosable agent={agent} />
                   </td>
                 </tr>
               ))}

@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { aligned, isSame } from "./alignment";
 import type { Row } from "./alignment";
 import { get, query } from "./api";
+import { causes } from "./causes";
 import { Choice } from "./compare_choice";
 import { decided } from "./decisions";
 import { Differences, isUnchecked } from "./essentials";
@@ -313,12 +314,18 @@ function Settings({ a, b }: { a: Run; b: Run }): JSX.Element | null {
       {found.length === 0 ? (
         <p class="muted">Their settings are the same.</p>
       ) : (
-        <details>
-          <summary>
-            {some(found.length, "setting")} {found.length === 1 ? "differs" : "differ"}
-          </summary>
-          <Differences found={found} names={["First run", "Second run"]} />
-        </details>
+        <>
+          <p>The second run has</p>
+          <ul aria-label="What the second run has">
+            {causes(found).map(({ said }) => (
+              <li key={said}>{said}</li>
+            ))}
+          </ul>
+          <details>
+            <summary>All that was recorded otherwise</summary>
+            <Differences found={found} names={["First run", "Second run"]} />
+          </details>
+        </>
       )}
     </>
   );

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get, getAsSpelled, post } from "./api";
+import { causes } from "./causes";
 import { State } from "./drawing";
 import { Exact, prettyJson } from "./exact";
 import { asError, useLoad } from "./hooks";
@@ -328,7 +329,10 @@ function Again({ parent, spec }: { parent: string; spec: Spec }): JSX.Element | 
   return (
     <details class="note">
       <summary>
-        Started again from {name}, with {some(found.length, "difference")}
+        Started again from {name}, with{" "}
+        {causes(found)
+          .map(({ said }) => said)
+          .join("; ")}
       </summary>
       <Differences found={found} names={["Before", "Now"]} />
     </details>

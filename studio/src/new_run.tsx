@@ -15,6 +15,7 @@ import {
   APPROVE_ELSE,
   BadForm,
   LIMITS,
+  LIMIT_LABELS,
   SEARCH,
   START,
   STRATEGIES,
@@ -178,6 +179,7 @@ export function NewRun(): JSX.Element {
         label={`${role[0]?.toUpperCase()}${role.slice(1)}`}
         role={role}
         value={form[role]}
+        explained
         onValue={(name) => put({ [role]: name })}
       />
       {refusal(`agents.${role}`)}
@@ -346,11 +348,7 @@ export function NewRun(): JSX.Element {
         </div>
         <h2>Budget</h2>
         <div class="grid">
-          {number("steps", "Maximum proposals", "budget.")}
-          {number("tokens", "Maximum tokens", "budget.")}
-          {number("completion_tokens", "Maximum completion tokens", "budget.")}
-          {number("cost", "Maximum cost", "budget.")}
-          {number("wall_ms", "Maximum run time, in ms", "budget.")}
+          {LIMITS.map((limit) => number(limit, LIMIT_LABELS[limit], "budget."))}
         </div>
         {field({
           name: "labels",

@@ -27,6 +27,22 @@ interface Item {
   step: FlaggedStep;
 }
 
+/** An answer that the daemon has not taken yet. */
+interface Sent {
+  item: Item;
+  /** Its number on the page, from 1. */
+  number: number;
+  /** True if no other step was left to decide. */
+  isLast: boolean;
+  verdict: "accept" | "reject";
+  note: string;
+}
+
+/** Which step an item is. */
+function keyOf({ run, step }: Item): string {
+  return `${run.id} ${step.seq}`;
+}
+
 interface Listed {
   items: Item[];
   /** The last run of the page, after which the next one begins; null if there is none. */
@@ -131,7 +147,9 @@ function nameOf(assignee: string | null): string {
   return assignee === null ? "nobody's" : `for ${visible(assignee, 80)}`;
 }
 
-function Decision({ of }: { of: FlaggedStep["review"] }): JSX.Element {
+function Decision(props: { of: FlaggedStep["review"]; isSent: boolean }): JSX.Element {
+  const { of, isSent } = props;
+  if (isSent) return <span class="muted">being marked…</span>;
   if (of === null) return <span class="flag">⚑ undecided</span>;
   return (
     <span>
@@ -156,12 +174,25 @@ export function Queue(): JSX.Element {
   const [refused, setRefused] = useState<ApiError>();
   const [said, setSaid] = useState("");
   const [keysOff, setKeysOff] = useKeysOff();
-  const busy = useRef(false);
+  // Answers are sent in the order in which they were given, each after the one before was taken.
+  // Meanwhile the next step is shown, so that quick keys meet one step after the other.
+  const [sent, setSent] = useState<ReadonlySet<string>>(new Set());
+  const sending = useRef<Promise<void>>(Promise.resolve());
   const field = useRef<HTMLInputElement>(null);
   const all = items ?? [];
   const place = Math.min(at, Math.max(0, all.length - 1));
   const item = all[place];
+  const isOpen = (one: Item | undefined) =>
+    one !== undefined && one.step.review === null && !sent.has(keyOf(one));
   const open = all.filter(({ step }) => step.review === null).length;
+  const present = useRef(all);
+  present.current = all;
+  useEffect(() => {
+    if (sent.size === 0) return undefined;
+    const onLeave = (event: BeforeUnloadEvent) => event.preventDefault();
+    addEventListener("beforeunload", onLeave);
+    return () => removeEventListener("beforeunload", onLeave);
+  }, [sent.size === 0]);
   const goTo = useCallback((to: number) => {
     setAt(to);
     setNote("");
@@ -169,43 +200,50 @@ export function Queue(): JSX.Element {
   }, []);
   const undecidedAfter = (from: number) => {
     const rest = [...all.keys()].map((offset) => (from + 1 + offset) % all.length);
-    return rest.find((index) => all[index]?.step.review === null && index !== from);
+    return rest.find((index) => isOpen(all[index]) && index !== from);
   };
-  const decide = async (verdict: "accept" | "reject") => {
-    if (item === undefined || busy.current) return;
-    busy.current = true;
+  const send = async ({ item: of, number, isLast, verdict, note: reason }: Sent) => {
+    const word = verdict === "accept" ? "right" : "wrong";
     try {
-      const path = `/v1/runs/${encodeURIComponent(item.run.id)}/reviews`;
-      const step = await post<FlaggedStep>(path, {
-        seq: item.step.seq,
-        verdict,
-        ...(note === "" ? {} : { note }),
-      });
-      put({ run: item.run, step });
-      const following = undecidedAfter(place);
-      const word = verdict === "accept" ? "right" : "wrong";
-      setSaid(
-        `Step ${count(place + 1)} is marked ${word}.${following === undefined ? " No other is undecided." : ""}`,
-      );
-      if (following === undefined) setRefused(undefined);
-      else goTo(following);
-    } catch (reason) {
-      setRefused(asError(reason));
+      const path = `/v1/runs/${encodeURIComponent(of.run.id)}/reviews`;
+      const body = { seq: of.step.seq, verdict, ...(reason === "" ? {} : { note: reason }) };
+      const step = await post<FlaggedStep>(path, body);
+      put({ run: of.run, step });
+      const rest = isLast ? " No other is undecided." : "";
+      setSaid(`Step ${count(number)} is marked ${word}.${rest}`);
+    } catch (refusal) {
+      // Back to the step, with what was said of it.
+      const index = present.current.findIndex((one) => keyOf(one) === keyOf(of));
+      if (index >= 0) {
+        goTo(index);
+        setNote(reason);
+      }
+      setSaid(`Step ${count(number)} is not marked.`);
+      setRefused(asError(refusal));
     }
-    busy.current = false;
+    setSent((old) => new Set([...old].filter((key) => key !== keyOf(of))));
   };
-  const leaveTo = async (assignee: string | null) => {
-    if (item === undefined || busy.current) return;
-    busy.current = true;
-    try {
-      const step = await assign(item.run.id, item.step.seq, assignee);
-      put({ run: item.run, step });
-      setRefused(undefined);
-      setSaid(`Step ${count(place + 1)} is ${nameOf(step.assignee)}.`);
-    } catch (reason) {
-      setRefused(asError(reason));
-    }
-    busy.current = false;
+  const decide = (verdict: "accept" | "reject") => {
+    if (item === undefined || sent.has(keyOf(item))) return;
+    const following = undecidedAfter(place);
+    const answer = { item, number: place + 1, isLast: following === undefined, verdict, note };
+    setSent((old) => new Set(old).add(keyOf(item)));
+    sending.current = sending.current.then(() => send(answer));
+    if (following === undefined) setRefused(undefined);
+    else goTo(following);
+  };
+  const leaveTo = (assignee: string | null) => {
+    if (item === undefined) return;
+    sending.current = sending.current.then(async () => {
+      try {
+        const step = await assign(item.run.id, item.step.seq, assignee);
+        put({ run: item.run, step });
+        setRefused(undefined);
+        setSaid(`Step ${count(place + 1)} is ${nameOf(step.assignee)}.`);
+      } catch (reason) {
+        setRefused(asError(reason));
+      }
+    });
   };
   const show = (which: string) => {
     setQuery({ whose: which });
@@ -214,14 +252,14 @@ export function Queue(): JSX.Element {
   };
   const following = WHOSE[(WHOSE.findIndex(([name]) => name === whose) + 1) % WHOSE.length];
   const keys: Record<string, () => void> = {
-    a: () => void decide("accept"),
-    r: () => void decide("reject"),
+    a: () => decide("accept"),
+    r: () => decide("reject"),
     n: () => goTo(Math.min(all.length - 1, place + 1)),
     p: () => goTo(Math.max(0, place - 1)),
     u: () => goTo(undecidedAfter(place) ?? place),
     m: () => field.current?.focus(),
-    t: () => void leaveTo("me"),
-    o: () => void leaveTo(null),
+    t: () => leaveTo("me"),
+    o: () => leaveTo(null),
     w: () => show(following?.[0] ?? ""),
   };
   const pressed = useRef(keys);
@@ -295,7 +333,7 @@ export function Queue(): JSX.Element {
               {next !== null && " and more"}: is this step right?
             </h2>
             <p>
-              <Decision of={item.step.review} />{" "}
+              <Decision of={item.step.review} isSent={sent.has(keyOf(item))} />{" "}
               <a
                 href={href(["runs", item.run.id], {
                   t: `${item.step.round}.${item.step.trajectory}`,
@@ -315,8 +353,8 @@ export function Queue(): JSX.Element {
             </label>
             <Hidden of={note} />
             <div class="actions">
-              <button onClick={() => void decide("accept")}>It is right (a)</button>
-              <button onClick={() => void decide("reject")}>It is wrong (r)</button>
+              <button onClick={() => decide("accept")}>It is right (a)</button>
+              <button onClick={() => decide("reject")}>It is wrong (r)</button>
               <button disabled={place === 0} onClick={() => keys["p"]?.()}>
                 ‹ Previous (p)
               </button>
@@ -328,7 +366,7 @@ export function Queue(): JSX.Element {
               </button>
               {next !== null && <button onClick={more}>Load more runs</button>}
             </div>
-            <Assign step={item.step} onAssign={(name) => void leaveTo(name)} />
+            <Assign step={item.step} onAssign={leaveTo} />
             <p class="muted small" role="status">
               {said}
             </p>

@@ -1,13 +1,17 @@
-// A new try of a run without what was rejected in it. It starts a run, so the button asks first and
-// says what is left out.
+// A new try of a run without what was rejected in it. It starts a run, so the button asks first, says
+// what is left out, and offers another budget.
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { get, post } from "./api";
 import type { ApiError } from "./api";
+import { numberOf } from "./exact";
 import { asError } from "./hooks";
 import { Problem } from "./parts";
 import { go, href } from "./router";
+import { LIMITS, LIMIT_LABELS } from "./run_form";
+import type { Limit } from "./run_form";
+import type { Spec } from "./spec";
 import { Text, count, some } from "./text";
 import type { Run, Tree } from "./types";
 
@@ -25,9 +29,64 @@ function refusals(tree: Tree): [string, number][] {
   return [...sums].sort(([, one], [, other]) => other - one);
 }
 
+/** The limits that may have ended a run. */
+const SPENT: Record<string, Limit[]> = {
+  steps_spent: ["steps"],
+  tokens_spent: ["tokens", "completion_tokens"],
+  cost_spent: ["cost"],
+  wall_ms_spent: ["wall_ms"],
+};
+
+/** The limits of the new run: those of the old one, unless others are given. */
+function BudgetFields(props: {
+  run: Run;
+  budget: Spec["plan"]["budget"];
+  given: Partial<Record<Limit, string>>;
+  onGiven: (given: Partial<Record<Limit, string>>) => void;
+}): JSX.Element {
+  const { run, budget, given, onGiven } = props;
+  const old = (limit: Limit) => String(budget[limit] ?? 0);
+  const spent = (SPENT[run.outcome ?? ""] ?? []).filter((limit) => old(limit) !== "0");
+  const field = (limit: Limit) => (
+    <label key={limit}>
+      {LIMIT_LABELS[limit]}
+      <input
+        size={10}
+        inputMode="decimal"
+        value={given[limit] ?? ""}
+        placeholder={old(limit) === "0" ? "no limit" : old(limit)}
+        onInput={(event) => onGiven({ ...given, [limit]: event.currentTarget.value })}
+      />
+    </label>
+  );
+  return (
+    <>
+      {spent.length > 0 && (
+        <span class="filters">
+          <strong>It ended because its budget was spent.</strong>
+          {spent.map(field)}
+        </span>
+      )}
+      <details>
+        <summary>{spent.length > 0 ? "Its other limits" : "Its budget stays, unless changed"}</summary>
+        <span class="filters">{LIMITS.filter((limit) => !spent.includes(limit)).map(field)}</span>
+      </details>
+    </>
+  );
+}
+
+/** What the dialog knows of the run. */
+interface Asked {
+  tree: Tree;
+  spec: Spec;
+}
+
 export function Retry({ run }: { run: Run }): JSX.Element {
-  const [tree, setTree] = useState<Tree>();
+  const [asked, setAsked] = useState<Asked>();
+  const [given, setGiven] = useState<Partial<Record<Limit, string>>>({});
   const [error, setError] = useState<ApiError>();
+  const start = useRef<HTMLButtonElement>(null);
+  useEffect(() => start.current?.focus(), [asked]);
   const path = `/v1/runs/${encodeURIComponent(run.id)}`;
   const attempt = async (work: () => Promise<void>) => {
     setError(undefined);
@@ -37,20 +96,40 @@ export function Retry({ run }: { run: Run }): JSX.Element {
       setError(asError(reason));
     }
   };
-  const ask = () => attempt(async () => setTree(await get<Tree>(`${path}/tree`)));
+  const ask = () =>
+    attempt(async () => {
+      const [tree, spec] = await Promise.all([
+        get<Tree>(`${path}/tree`),
+        get<Spec>(`${path}/spec`),
+      ]);
+      setAsked({ tree, spec });
+    });
   const retry = (exclude: boolean) =>
     attempt(async () => {
-      setTree(undefined);
+      const filled = LIMITS.filter((limit) => (given[limit] ?? "").trim() !== "");
+      const budget = Object.fromEntries(
+        filled.map((limit) => {
+          const text = given[limit] ?? "";
+          const value = numberOf(text);
+          if (value === undefined) throw new Error(`${LIMIT_LABELS[limit]}: ${text} is no number.`);
+          return [limit, value];
+        }),
+      );
       const force = run.status === "verified";
-      const made = await post<Run>(`${path}/retry`, { exclude, ...(force && { force }) });
+      const made = await post<Run>(`${path}/retry`, {
+        exclude,
+        ...(force && { force }),
+        ...(filled.length > 0 && { budget }),
+      });
+      setAsked(undefined);
       go(href(["runs", made.id]));
     });
-  const found = tree === undefined ? [] : refusals(tree);
+  const found = asked === undefined ? [] : refusals(asked.tree);
   const rejected = run.retries + run.backtracks;
   return (
     <>
-      {tree === undefined && <button onClick={() => void ask()}>Retry</button>}
-      {tree !== undefined && (
+      {asked === undefined && <button onClick={() => void ask()}>Retry</button>}
+      {asked !== undefined && (
         <span class="asks" role="group" aria-label="Try the run again?">
           A new run of the same request with another seed
           {rejected === 0 ? (
@@ -69,18 +148,19 @@ export function Retry({ run }: { run: Run }): JSX.Element {
             </>
           )}
           {run.status === "verified" && " This run is verified already."}
-          {run.status !== "verified" && " Its budget stays: Run again can give it more."}
-          <button
-            class="primary"
-            ref={(button) => button?.focus()}
-            onClick={() => void retry(true)}
-          >
+          <BudgetFields
+            run={run}
+            budget={asked.spec.plan.budget}
+            given={given}
+            onGiven={setGiven}
+          />
+          <button class="primary" ref={start} onClick={() => void retry(true)}>
             Start it
           </button>
           {rejected > 0 && (
             <button onClick={() => void retry(false)}>Start it and leave nothing out</button>
           )}
-          <button onClick={() => setTree(undefined)}>Do not retry</button>
+          <button onClick={() => setAsked(undefined)}>Do not retry</button>
         </span>
       )}
       {error && <Problem error={error} />}

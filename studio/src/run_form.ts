@@ -86,6 +86,14 @@ export const START: Form = {
 export const STRATEGIES = ["iterative", "greedy", "best_of_n", "beam", "ahead", "particle_filter", "uct"];
 export const VOTES = ["majority", "tolerance", "weighted"];
 export const LIMITS = ["steps", "tokens", "completion_tokens", "cost", "wall_ms"] as const;
+export type Limit = (typeof LIMITS)[number];
+export const LIMIT_LABELS: Record<Limit, string> = {
+  steps: "Maximum proposals",
+  tokens: "Maximum tokens",
+  completion_tokens: "Maximum completion tokens",
+  cost: "Maximum cost",
+  wall_ms: "Maximum run time, in ms",
+};
 export const SEARCH = ["fanout", "max_rounds", "seed", "temperature", "top_p"] as const;
 
 export const APPROVE_ELSE = ["reject", "accept", "end"];

@@ -334,6 +334,9 @@ export interface Agent {
   description: string;
   default: boolean;
   allowed: boolean;
+  models: string[];
+  /** Why it cannot run now, if a request may choose it. */
+  refusal: string | null;
   options: Record<string, unknown>;
 }
 

@@ -51,7 +51,7 @@ test("Run again is the same run, to the last digit and option", async ({
   await expect(page.getByLabel("Trajectories a round")).toHaveValue("3");
   await page.getByLabel("Trajectories a round").fill("2");
   await page.getByRole("button", { name: "Start the run" }).click();
-  await page.getByText("with 1 difference").click();
+  await page.getByText("with fanout: 2 instead of 3").click();
   await expect(page.getByRole("row", { name: "plan.fanout 3 2" })).toBeVisible();
 });
 

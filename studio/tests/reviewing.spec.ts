@@ -71,6 +71,43 @@ test("flagged steps are decided with keys alone", async ({ daemon, watched: page
   await expect(page.getByText("No step waits for a review.")).toBeVisible();
 });
 
+test("keys that are typed faster than the daemon answers meet one step after the other", async ({
+  daemon,
+  watched: page,
+}) => {
+  await daemon.start(DISAGREEING);
+  const id = await daemon.submit({ ...ERRING_RUN, fanout: 1 });
+  await daemon.finished(id);
+  await page.goto(`${daemon.url}/studio/review?run=${id}`);
+  const heading = page.locator(".review h2");
+  await expect(heading).toContainText("1 of ");
+  const total = Number((await heading.textContent())?.match(/of (\d+)/)?.[1]);
+
+  // The daemon takes no answer before all keys are typed, and refuses the second.
+  let release = (): void => undefined;
+  const typed = new Promise<void>((resolve) => (release = resolve));
+  let asked = 0;
+  await page.route("**/reviews", async (route) => {
+    asked += 1;
+    await typed;
+    if (asked === 2) await route.fulfill({ status: 503, json: { error: { message: "is busy" } } });
+    else await route.continue();
+  });
+  await page.keyboard.type("arra");
+  await expect(heading).toContainText("5 of ");
+  await page.keyboard.press("p");
+  await expect(page.locator(".review")).toContainText("being marked…");
+  release();
+
+  await expect(heading).toContainText("2 of ");
+  await expect(page.locator(".review")).toContainText("is busy");
+  await expect(page.getByText(`${total - 3} steps undecided`)).toBeVisible();
+  const response = await fetch(`${daemon.url}/v1/runs/${id}/reviews?limit=1000`);
+  const { steps } = (await response.json()) as { steps: Flagged[] };
+  const verdicts = steps.map(({ review }) => review?.verdict);
+  expect(verdicts.slice(0, 5)).toEqual(["accept", undefined, "reject", "accept", undefined]);
+});
+
 test("steps are left to people by keys, and the queue shows whose they are", { tag: "@firefox" }, async ({
   daemon,
   watched: page,
@@ -127,7 +164,7 @@ test("rejected steps are saved as preference pairs", async ({ daemon, watched: p
   await page.getByRole("button", { name: "Save as preference pairs" }).click();
   await expect(page.getByText("0 pairs", { exact: true })).toBeVisible();
   await page.keyboard.press("r");
-  await expect(page.locator(".review h2")).toContainText("2 of ");
+  await expect(page.locator(".review [role=status]")).toHaveText("Step 1 is marked wrong.");
   const saved = page.waitForEvent("download");
   await page.getByRole("button", { name: "Save as preference pairs" }).click();
   const file = await saved;
@@ -156,6 +193,29 @@ test("a run that is over is exported in each form", async ({ daemon, watched: pa
     expect(readFileSync(await file.path(), "utf8")).toContain(form === "otel" ? "resourceSpans" : id);
     await page.locator("summary", { hasText: "Save" }).click();
   }
+});
+
+test("a run that spent its budget is tried again with more", async ({ daemon, watched: page }) => {
+  await daemon.start(["agents.executor.implementation=scripted"]);
+  const id = await daemon.submit({ ...ERRING_RUN, budget: { steps: 3 } });
+  await daemon.finished(id);
+  await page.goto(`${daemon.url}/studio/runs/${id}`);
+  await page.getByRole("button", { name: "Retry", exact: true }).click();
+  const asks = page.getByRole("group", { name: "Try the run again?" });
+  await expect(asks).toContainText("It ended because its budget was spent.");
+  const proposals = asks.getByLabel("Maximum proposals");
+  await expect(proposals).toHaveAttribute("placeholder", "3");
+  await isAccessible(page);
+  // Above what the daemon allows, and then within.
+  await proposals.pressSequentially("9000000000000");
+  await asks.getByRole("button", { name: "Start it", exact: true }).click();
+  await expect(page.getByRole("alert")).toContainText("budget.steps");
+  await proposals.fill("5000");
+  await asks.getByRole("button", { name: "Start it", exact: true }).click();
+  await expect(page).not.toHaveURL(new RegExp(id));
+  const made = new URL(page.url()).pathname.split("/").at(-1) as string;
+  await daemon.finished(made);
+  expect(await daemon.record(made)).toMatchObject({ retry_of: id, status: "verified" });
 });
 
 test("a run that is over is tried again without what was rejected", { tag: "@firefox" }, async ({
@@ -255,12 +315,22 @@ test("runs of different instances are compared with a warning, and settings that
   await expect(page.getByRole("alert")).toContainText(
     "These runs solved different instances of a task",
   );
-  await page.getByText("2 settings differ").click();
+  const causes = page.getByRole("list", { name: "What the second run has" }).getByRole("listitem");
+  await expect(causes).toHaveText([
+    "another instance: bubble-sort/easy/004 instead of bubble-sort/easy/003",
+    "another seed: 6 instead of 5",
+  ]);
+  await page.getByText("All that was recorded otherwise").click();
   await expect(page.getByRole("row", { name: "sampling.seed 5 6" })).toBeVisible();
   await isAccessible(page);
   await page.goto(`${daemon.url}/studio/compare?a=${id}&b=${same}`);
   await expect(page.getByText("Their settings are the same.")).toBeVisible();
   await expect(page.getByRole("alert")).toHaveCount(0);
+  // One agent that is another one is one difference, however many fields follow from it.
+  const judged = await daemon.submit({ ...ERRING_RUN, agents: { verifier: "none" } });
+  await daemon.finished(judged);
+  await page.goto(`${daemon.url}/studio/compare?a=${id}&b=${judged}`);
+  await expect(causes).toHaveText(["another verifier: none instead of rules"]);
 });
 
 test("steps that a run waits for are accepted, rejected and edited", async ({ daemon, watched: page }) => {

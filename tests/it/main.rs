@@ -15,6 +15,7 @@ mod chaos;
 mod chaos_approvals;
 #[cfg(feature = "llama")]
 mod chaos_engine;
+mod choosable;
 mod cli;
 mod clock;
 mod cost;

@@ -155,3 +155,34 @@ fn a_line_that_a_person_accepts_may_be_proposed_again() {
     review("reject");
     assert_eq!(left_out(), ["1", "2"]);
 }
+
+#[test]
+fn a_retry_may_have_another_budget_within_the_daemons() {
+    let daemon =
+        Daemon::start(&["agents.executor.implementation=reference", "run.budget.steps=50"]);
+    let request =
+        json!({"task": "tower-of-hanoi", "fanout": 1, "budget": {"steps": 2, "tokens": 9}});
+    let failed = daemon.finished(&daemon.submitted(&request));
+    assert_eq!(failed["outcome"], "steps_spent", "{failed}");
+    let id = failed["id"].as_str().unwrap();
+    let path = format!("/v1/runs/{id}/retry");
+
+    for (budget, field) in [
+        (json!({"steps": 51}), "budget.steps"),
+        (json!({"steps": 0}), "budget.steps"),
+        (json!({"cost": -1.0}), "budget.cost"),
+        (json!({"tokens": 1_000_000_000_000_001_u64}), "budget.tokens"),
+    ] {
+        let body = json!({"budget": budget}).to_string();
+        daemon.post_text(&path, &body).refused(400, Some(field), &[]);
+    }
+
+    let retry = ["runs", "retry", id, "--budget-steps", "50", "--url", &daemon.url("")];
+    let retried = done(&retry).stdout;
+    let solved = daemon.finished(&format!("/v1/runs/{}", retried.trim_end()));
+    assert_eq!((&solved["status"], &solved["retry_of"]), (&json!("verified"), &json!(id)));
+    // What is not named stays.
+    let spec = daemon.get(&format!("/v1/runs/{}/spec", retried.trim_end())).body;
+    let budget = &spec["plan"]["budget"];
+    assert_eq!((&budget["steps"], &budget["tokens"]), (&json!(50), &json!(9)), "{spec}");
+}

@@ -43,4 +43,4 @@ pub use recorded::{
     file_digest, model_digest, needs_met,
 };
 pub use recording::{Recording, RecordingError, RecordingExecutor};
-pub use registry::{AgentSet, Resources, configured_names};
+pub use registry::{AgentSet, Resources, check_usable, configured_names};

@@ -2,6 +2,7 @@
 //! servers or programs) are created once and shared by all agents of a factory.
 
 mod build;
+mod usable;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,6 +26,7 @@ use prime_settings::{
     CoordinatorAgent, ExecutorAgent, ExecutorImplementation, Settings, VerifierAgent,
     VerifierImplementation,
 };
+pub use usable::check_usable;
 
 /// The agents that the settings name.
 pub fn configured_names(settings: &Settings) -> Names {

@@ -16,8 +16,9 @@ use super::uploads::{UploadedModule, delete, modules_of, upload};
 use prime_agent_set::task_program::TaskPrograms;
 use prime_agent_set::{AgentError, RecordedAgent};
 use prime_bench::tasks::{self, AnyTask, Spec};
+use prime_service::app::App;
 use prime_service::requests::TaskSlug;
-use prime_settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
+use prime_settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, VerifierAgent};
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config
@@ -340,6 +341,11 @@ pub struct AgentInfo {
     pub default: bool,
     /// True if a request may choose it.
     pub allowed: bool,
+    /// The models that it and its members ask: names of files, or those that servers know.
+    pub models: Vec<String>,
+    /// Why a run that chose it would be refused now, such as an engine that is not running; null if
+    /// it would not be, and for agents that a request may not choose.
+    pub refusal: Option<String>,
 }
 
 /// All implementations and definitions.
@@ -355,23 +361,26 @@ pub struct AgentList {
 )]
 pub async fn agents(state: web::Data<State>) -> HttpResponse {
     let app = state.runs.app();
-    let settings = app.settings();
-    let server = &settings.server;
-
     let mut agents = Vec::new();
-    list_role::<ExecutorAgent>(settings, &server.allow_executors, &mut agents);
-    list_role::<VerifierAgent>(settings, &server.allow_verifiers, &mut agents);
-    list_role::<CoordinatorAgent>(settings, &server.allow_coordinators, &mut agents);
+    list_role::<ExecutorAgent>(&app, &mut agents);
+    list_role::<VerifierAgent>(&app, &mut agents);
+    list_role::<CoordinatorAgent>(&app, &mut agents);
     HttpResponse::Ok().json(AgentList { agents })
 }
 
-fn list_role<A: RoleOptions>(settings: &Settings, allowed: &[String], list: &mut Vec<AgentInfo>) {
+fn list_role<A: RoleOptions>(app: &App, list: &mut Vec<AgentInfo>) {
+    let settings = app.settings();
     let default = A::section(settings).implementation_name();
+    let (_, named) = settings.server.allowed(A::ROLE);
     for listed in settings.agent_list::<A>() {
+        let allowed = listed.name == default || named.contains(&listed.name);
+        let usable = if allowed { app.check_usable(A::ROLE, &listed.name) } else { Ok(()) };
         list.push(AgentInfo {
             role: A::ROLE.name().to_owned(),
             default: listed.name == default,
-            allowed: listed.name == default || allowed.contains(&listed.name),
+            allowed,
+            models: settings.models_of(A::ROLE, &listed.name),
+            refusal: usable.err().map(|error| error.to_string()),
             options: settings
                 .agent::<A>(&listed.name)
                 .map(|agent| RecordedAgent::of(&agent).options)

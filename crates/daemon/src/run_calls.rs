@@ -10,7 +10,7 @@ use super::state::State;
 use super::wire::RetryRequest;
 use prime_journal::IdempotencyKey;
 use prime_service::app::Overrides;
-use prime_service::requests::spec_with_agents;
+use prime_service::requests::{ChosenBudget, spec_with_agents};
 use prime_service::runs::{Accepted, Retry, RunError, RunRecord, RunSpec};
 
 /// How long a cancellation waits for the run's end to be durable.
@@ -52,7 +52,7 @@ pub(super) async fn retry_run(
     key: Option<IdempotencyKey>,
 ) -> Result<Accepted, ApiError> {
     let parent = owned_run(state, asking, id).await?;
-    let RetryRequest { seed, exclude, force, agents } = wanted;
+    let RetryRequest { seed, exclude, force, agents, budget } = wanted;
     if let Some(seed) = seed.filter(|seed| *seed > SEED_MAX) {
         return Err(ApiError::bad_field("seed", format!("is {seed}; give 0 to {SEED_MAX}")));
     }
@@ -61,6 +61,7 @@ pub(super) async fn retry_run(
         keep_rejected: !exclude.unwrap_or(true),
         force: force.unwrap_or(false),
         spec_with_agents: other_agents(state, &asking.name, &parent, agents).await?,
+        budget: ChosenBudget::of(state.runs.app().settings(), budget)?,
     };
     Ok(state.runs.retry(id, retry, &asking.name, key).await?)
 }

@@ -307,8 +307,8 @@ pub async fn fork(
 ///
 /// A new run of the same request with another seed. At each state at which the run's verifier
 /// rejected lines, the new run does not propose them again, and its executor is told why they were
-/// rejected. It has the agents of the run; a body may name others. Without rejected lines it is a
-/// plain repetition.
+/// rejected. It has the agents and the budget of the run; a body may name others. Without rejected
+/// lines it is a plain repetition.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/retry", tag = "runs", operation_id = "retry_run",
     params(("id", description = "The run's `id`"), SubmitHeaders),

@@ -236,8 +236,7 @@ pub async fn try_agent(
     let mut chosen = Overrides::default();
     if let Some(agent) = &wanted.agent {
         chosen.choose(wanted.role, agent);
-        check_overrides(&app.settings().server, &chosen)
-            .map_err(|error| error.moved_to("agent"))?;
+        check_overrides(app.settings(), &chosen).map_err(|error| error.moved_to("agent"))?;
     }
 
     let owner = owner_of(&request);

@@ -5,6 +5,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use prime_protocol::{ApprovalVerdict, Role};
 use prime_service::app::Overrides;
+use prime_service::requests::BudgetRequest;
 use prime_service::runs::{ApprovalRecord, ArmFigures, FlaggedStep, ReviewDecision};
 
 /// Headers of a new run. Only for the OpenAPI document.
@@ -230,6 +231,9 @@ pub struct RetryRequest {
     /// Agents that it uses instead of the run's, as for a fork.
     #[serde(default)]
     pub agents: Overrides,
+    /// Limits instead of the run's, within the configured ones; those that are not named stay.
+    #[serde(default)]
+    pub budget: BudgetRequest,
 }
 
 /// Where to start watching.

@@ -25,7 +25,7 @@ use prime_agent_set::{
 };
 use prime_bench::tasks::Problem;
 use prime_engine::Engine;
-use prime_protocol::{Outcome, RunPlan};
+use prime_protocol::{Outcome, Role, RunPlan};
 use prime_runtime::{Hangs, Observer, RunHandle, RunSampling, Runtime, Silent, Submission};
 use prime_settings::{Settings, Uploads};
 
@@ -215,6 +215,14 @@ impl App {
     /// When an agent cannot be built, such as `llama` without a started engine.
     pub fn agents_with(&self, overrides: &Overrides) -> Result<Arc<AgentSet>, RegistryError> {
         self.agents.chosen(overrides, &self.settings, &self.resources)
+    }
+
+    /// Checks that an agent can be built, without building it.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn check_usable(&self, role: Role, name: &str) -> Result<(), RegistryError> {
+        prime_agent_set::check_usable(&self.settings, &self.resources, role, name)
     }
 
     /// The agents of these names in the present configuration.

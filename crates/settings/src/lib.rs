@@ -15,6 +15,7 @@ mod agents;
 mod api_key;
 mod approve;
 mod check;
+mod choosable;
 mod cron;
 mod definitions;
 mod engine;

@@ -23,7 +23,7 @@ impl Settings {
     /// Visits the locator and its parts, each with its name.
     pub fn walk_locator(&self, visit: &mut dyn FnMut(&str, &Agent<VerifierAgent>)) {
         if let Some(name) = self.locator() {
-            self.walk::<VerifierAgent>(name, 0, visit);
+            self.walk::<VerifierAgent>(name, visit);
         }
     }
 

@@ -9,19 +9,19 @@ use super::sections::Settings;
 use prime_protocol::Role;
 
 impl Settings {
-    /// The engines of the configured agents, of those of presets, and of the alternative of
-    /// `agents.split`.
+    /// The engines of the configured agents, of those of presets, of the alternative of
+    /// `agents.split`, and of the definitions that a request may choose.
     #[must_use]
     pub fn engines_needed(&self) -> Vec<String> {
         // A set, so that an engine that several agents share is started once.
         let mut engines = BTreeSet::new();
-        self.visit_preconfigured::<ExecutorAgent>(&mut |_, agent| {
+        self.visit_ready::<ExecutorAgent>(&mut |_, agent| {
             engines.extend(agent.engines().iter().cloned());
         });
-        self.visit_preconfigured::<VerifierAgent>(&mut |_, agent| {
+        self.visit_ready::<VerifierAgent>(&mut |_, agent| {
             engines.extend(agent.engines().iter().cloned());
         });
-        self.visit_preconfigured::<CoordinatorAgent>(&mut |_, agent| {
+        self.visit_ready::<CoordinatorAgent>(&mut |_, agent| {
             engines.extend(agent.engines().iter().cloned());
         });
         engines.into_iter().collect()
@@ -47,9 +47,9 @@ impl Settings {
             }
         }
         let mut all = BTreeMap::new();
-        self.visit_preconfigured::<ExecutorAgent>(&mut |_, agent| add(&mut all, agent));
-        self.visit_preconfigured::<VerifierAgent>(&mut |_, agent| add(&mut all, agent));
-        self.visit_preconfigured::<CoordinatorAgent>(&mut |_, agent| add(&mut all, agent));
+        self.visit_ready::<ExecutorAgent>(&mut |_, agent| add(&mut all, agent));
+        self.visit_ready::<VerifierAgent>(&mut |_, agent| add(&mut all, agent));
+        self.visit_ready::<CoordinatorAgent>(&mut |_, agent| add(&mut all, agent));
         all
     }
 
@@ -63,9 +63,9 @@ impl Settings {
             }
         }
         let mut engines = BTreeSet::new();
-        self.visit_preconfigured::<ExecutorAgent>(&mut |_, agent| add(&mut engines, agent));
-        self.visit_preconfigured::<VerifierAgent>(&mut |_, agent| add(&mut engines, agent));
-        self.visit_preconfigured::<CoordinatorAgent>(&mut |_, agent| add(&mut engines, agent));
+        self.visit_ready::<ExecutorAgent>(&mut |_, agent| add(&mut engines, agent));
+        self.visit_ready::<VerifierAgent>(&mut |_, agent| add(&mut engines, agent));
+        self.visit_ready::<CoordinatorAgent>(&mut |_, agent| add(&mut engines, agent));
         engines
     }
 

@@ -365,12 +365,16 @@ impl Settings {
             .chain(other)
             .chain(locator);
         for name in names {
-            self.walk::<A>(name, 0, visit);
+            self.walk::<A>(name, visit);
         }
     }
 
-    /// Visits an agent and its parts.
-    pub(super) fn walk<A: RoleOptions>(
+    /// Visits an agent and its parts, each with its name.
+    pub fn walk<A: RoleOptions>(&self, name: &str, visit: &mut dyn FnMut(&str, &Agent<A>)) {
+        self.walk_at::<A>(name, 0, visit);
+    }
+
+    fn walk_at<A: RoleOptions>(
         &self,
         name: &str,
         depth: usize,
@@ -382,14 +386,14 @@ impl Settings {
         // Validated settings nest less; before the check, an agent may contain itself.
         if depth < DEPTH_MAX {
             for member in agent.members() {
-                self.walk::<A>(member, depth + 1, visit);
+                self.walk_at::<A>(member, depth + 1, visit);
             }
         }
     }
 
     /// Visits the configured agent of a role and its parts, each with its name.
     pub fn walk_configured<A: RoleOptions>(&self, visit: &mut dyn FnMut(&str, &Agent<A>)) {
-        self.walk::<A>(A::section(self).implementation_name(), 0, visit);
+        self.walk::<A>(A::section(self).implementation_name(), visit);
     }
 
     fn reach<A: RoleOptions>(&self, reached: &mut Reached) {

@@ -389,8 +389,8 @@ pub struct Server {
     #[schemars(length(max = 10_000))]
     pub keys: Vec<ApiKey>,
     /// Executors that a request may choose instead of the configured one: implementations or
-    /// definitions. One that needs an engine is only available if the engine is running for the
-    /// configured agents, a preset, or `agents.split`.
+    /// definitions. The engines of definitions are started; an implementation is only available if
+    /// its engines run for another agent.
     #[schemars(length(max = 64), extend("items" = agent_name("executor")))]
     pub allow_executors: Vec<String>,
     /// Verifiers that a request may choose.

@@ -270,10 +270,16 @@ const PRODUCT: &[Examples] = &[
     ),
     (
         "prime-agents-runs-retry",
-        &[(
-            "Try a failed run again, without the lines that were rejected:",
-            "prime-agents runs retry run_019a0b1c2d3e4f5061728394a5b",
-        )],
+        &[
+            (
+                "Try a failed run again, without the lines that were rejected:",
+                "prime-agents runs retry run_019a0b1c2d3e4f5061728394a5b",
+            ),
+            (
+                "The same, for a run that ended at its limit of proposals:",
+                "prime-agents runs retry run_019a0b1c2d3e4f5061728394a5b --budget-steps 2000",
+            ),
+        ],
     ),
     (
         "prime-agents-runs-export",

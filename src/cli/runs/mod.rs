@@ -2,6 +2,7 @@
 
 mod approvals;
 mod attest;
+mod budget_options;
 mod cancel;
 mod chain;
 mod chosen;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::budget_options::BudgetOptions;
 use super::client::Post;
 use super::{Common, run_id, submit};
 
@@ -22,6 +23,8 @@ pub struct RetryArguments {
     /// Try again what is verified
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    budget: BudgetOptions,
     /// Make a repetition safe: the same key never starts a second run
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
@@ -30,12 +33,13 @@ pub struct RetryArguments {
 }
 
 pub fn retry(arguments: &RetryArguments) -> anyhow::Result<ExitCode> {
-    let RetryArguments { id, seed, keep_rejected, force, key, common } = arguments;
+    let RetryArguments { id, seed, keep_rejected, force, budget, key, common } = arguments;
     let client = common.client()?;
     let mut body = Map::new();
     body.extend(seed.map(|seed| ("seed".to_owned(), json!(seed))));
     body.extend(keep_rejected.then(|| ("exclude".to_owned(), json!(false))));
     body.extend(force.then(|| ("force".to_owned(), json!(true))));
+    body.extend(budget.field().map(|budget| ("budget".to_owned(), budget)));
 
     let key = key.clone().or_else(|| client.own_key());
     let post = Post {

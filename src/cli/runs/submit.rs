@@ -7,6 +7,7 @@ use anyhow::bail;
 use clap::{Args, ValueHint};
 use serde_json::{Map, Value, json};
 
+use super::budget_options::BudgetOptions;
 use super::client::{ClientError, Post};
 use super::display::Display;
 use super::label::label_pair as label;
@@ -119,21 +120,8 @@ struct RunOptions {
     /// Nucleus sampling (top-p), above 0 and up to 1
     #[arg(long, value_parser = finite)]
     top_p: Option<f64>,
-    /// Maximum number of proposals
-    #[arg(long, value_name = "N")]
-    budget_steps: Option<u64>,
-    /// Maximum number of prompt and completion tokens
-    #[arg(long, value_name = "N")]
-    budget_tokens: Option<u64>,
-    /// Maximum number of completion tokens
-    #[arg(long, value_name = "N")]
-    budget_completion_tokens: Option<u64>,
-    /// Maximum cost of the tokens that have a price, in the currency of the daemon's prices
-    #[arg(long, value_name = "AMOUNT", value_parser = finite)]
-    budget_cost: Option<f64>,
-    /// Maximum run time, in milliseconds
-    #[arg(long, value_name = "MS")]
-    budget_wall_ms: Option<u64>,
+    #[command(flatten)]
+    budget: BudgetOptions,
     /// Steps that wait for approval before they are committed: `flagged`, `every N steps`, or a CEL
     /// expression over `step`
     #[arg(long, value_name = "RULE")]
@@ -156,31 +144,25 @@ struct RunOptions {
 }
 
 /// A number that JSON can carry.
-fn finite(text: &str) -> Result<f64, String> {
+pub(super) fn finite(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
         .filter(|number: &f64| number.is_finite())
         .ok_or_else(|| "give a number, such as 0.7".to_owned())
 }
 
-/// The fields that are given.
-fn given<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
+/// The fields of a request that are given.
+pub(super) fn given<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
     fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// An object, unless it has no field.
+pub(super) fn object(fields: Map<String, Value>) -> Option<Value> {
+    (!fields.is_empty()).then_some(Value::Object(fields))
 }
 
 impl RunOptions {
     fn fields(&self) -> Map<String, Value> {
-        let object =
-            |fields: Map<String, Value>| (!fields.is_empty()).then_some(Value::Object(fields));
-
-        let budget = given([
-            ("steps", self.budget_steps.map(Value::from)),
-            ("tokens", self.budget_tokens.map(Value::from)),
-            ("completion_tokens", self.budget_completion_tokens.map(Value::from)),
-            ("cost", self.budget_cost.map(Value::from)),
-            ("wall_ms", self.budget_wall_ms.map(Value::from)),
-        ]);
-
         let agents = given([
             ("executor", self.executor.clone().map(Value::from)),
             ("verifier", self.verifier.clone().map(Value::from)),
@@ -200,7 +182,7 @@ impl RunOptions {
             ("approve", self.approve.clone().map(Value::from)),
             ("approve_within_ms", self.approve_within_ms.map(Value::from)),
             ("approve_else", self.approve_else.clone().map(Value::from)),
-            ("budget", object(budget)),
+            ("budget", self.budget.field()),
             ("agents", object(agents)),
         ])
     }

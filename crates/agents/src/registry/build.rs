@@ -51,7 +51,7 @@ impl FactoryBuilder<'_> {
         found.ok_or_else(|| {
             self.unusable(format!(
                 "needs the engine `{name}`, which is not running: no agent of the configuration \
-                 uses it"
+                 uses it; a definition of an agent that requests may choose starts its engines"
             ))
         })
     }

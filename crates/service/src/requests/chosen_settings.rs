@@ -1,12 +1,12 @@
 //! The settings with a request's choices, within what the configuration allows.
 
+use super::chosen_budget::choose_budget;
 use super::error::{Reason, RequestError};
 use super::run_request::RunRequest;
 use crate::app::Overrides;
-use prime_settings::{ApprovalRule, Preset, Run, Server, Settings, SettingsError};
-
-/// Largest budget of money that a configuration may have.
-const COST_MAX: f64 = 1e9;
+use prime_agent_set::configured_names;
+use prime_protocol::Role;
+use prime_settings::{ApprovalRule, Preset, Run, Settings, SettingsError};
 
 /// The settings of a request, and the agents that it chooses.
 pub struct ChosenSettings {
@@ -22,7 +22,7 @@ impl ChosenSettings {
     pub fn of(settings: &Settings, request: &RunRequest) -> Result<Self, RequestError> {
         // A preset may name agents that requests may not: the operator wrote it. So only the
         // request's own choice is checked.
-        check_overrides(&settings.server, &request.agents)?;
+        check_overrides(settings, &request.agents)?;
 
         let preset = preset_of(settings, request)?.cloned().unwrap_or_default();
         let overrides = agents_of(request, &preset);
@@ -74,38 +74,7 @@ fn settings_of(
 
     choose_approval(run, request)?;
 
-    // The configured budget is both the default and the limit of what a request may ask for.
-    let limits = run.budget.clone();
-    let (budget, otherwise) = (&request.budget, &preset.budget);
-    for (field, choice, otherwise, limit, value) in [
-        ("budget.steps", budget.steps, otherwise.steps, limits.steps, &mut run.budget.steps),
-        ("budget.tokens", budget.tokens, otherwise.tokens, limits.tokens, &mut run.budget.tokens),
-        (
-            "budget.completion_tokens",
-            budget.completion_tokens,
-            otherwise.completion_tokens,
-            limits.completion_tokens,
-            &mut run.budget.completion_tokens,
-        ),
-        (
-            "budget.wall_ms",
-            budget.wall_ms,
-            otherwise.wall_ms,
-            limits.wall_ms,
-            &mut run.budget.wall_ms,
-        ),
-    ] {
-        let Some(choice) = choice.or(otherwise) else { continue };
-        // A configured limit of 0 means none.
-        if choice == 0 || (limit > 0 && choice > limit) {
-            return Err(RequestError::field(field, Reason::OverLimit { given: choice, limit }));
-        }
-        *value = choice;
-    }
-
-    if let Some(cost) = budget.cost.or(otherwise.cost) {
-        run.budget.cost = within(cost, limits.cost)?;
-    }
+    choose_budget(&mut run.budget, &request.budget.or(&preset.budget))?;
 
     settings.validate().map_err(out_of_range)?;
     Ok(settings)
@@ -136,22 +105,8 @@ fn choose_approval(run: &mut Run, request: &RunRequest) -> Result<(), RequestErr
     Ok(())
 }
 
-/// A budget of money within the configured one, which 0 does not limit.
-fn within(cost: f64, limit: f64) -> Result<f64, RequestError> {
-    if cost > 0.0 && (limit == 0.0 || cost <= limit) {
-        return Ok(cost);
-    }
-    let most =
-        if limit > 0.0 { format!("{limit}, the daemon's own limit") } else { COST_MAX.to_string() };
-    let reason = Reason::OutOfRange {
-        found: cost.to_string(),
-        expected: format!("a number above 0 and up to {most}"),
-    };
-    Err(RequestError::field("budget.cost", reason))
-}
-
 /// Maps a setting out of range to the field of the request that it came from.
-fn out_of_range(error: SettingsError) -> RequestError {
+pub(super) fn out_of_range(error: SettingsError) -> RequestError {
     match error {
         SettingsError::OutOfRange { key, found, expected, .. }
         | SettingsError::WrongType { key, found, expected, .. } => {
@@ -162,27 +117,21 @@ fn out_of_range(error: SettingsError) -> RequestError {
     }
 }
 
-/// Checks that the configuration lets a request choose these agents.
+/// Checks that the configuration lets a request choose these agents: the configured one of each
+/// role, and those of `server.allow_executors` and so on.
 ///
 /// # Errors
 /// The first one that it may not choose; its field is `agents.` and the role.
-pub fn check_overrides(server: &Server, overrides: &Overrides) -> Result<(), RequestError> {
-    for (field, choice, option, allowed) in [
-        ("agents.executor", &overrides.executor, "server.allow_executors", &server.allow_executors),
-        ("agents.verifier", &overrides.verifier, "server.allow_verifiers", &server.allow_verifiers),
-        (
-            "agents.coordinator",
-            &overrides.coordinator,
-            "server.allow_coordinators",
-            &server.allow_coordinators,
-        ),
-    ] {
-        if let Some(choice) = choice
-            && !allowed.contains(choice)
-        {
-            let (agent, allowed) = (choice.clone(), allowed.clone());
+pub fn check_overrides(settings: &Settings, overrides: &Overrides) -> Result<(), RequestError> {
+    let configured = configured_names(settings);
+    for role in Role::ALL {
+        let Some(choice) = overrides.agent(role) else { continue };
+        let (option, allowed) = settings.server.allowed(role);
+        let is_configured = configured.of(role) == choice;
+        if !is_configured && !allowed.iter().any(|name| name == choice) {
+            let (agent, allowed) = (choice.to_owned(), allowed.to_vec());
             let reason = Reason::AgentNotAllowed { agent, option, allowed };
-            return Err(RequestError::field(field, reason));
+            return Err(RequestError::field(format!("agents.{role}"), reason));
         }
     }
     Ok(())

@@ -109,7 +109,7 @@ pub fn spec_with_agents(
     chosen: &Overrides,
     is_foreign: bool,
 ) -> Result<RunSpec, RequestError> {
-    check_overrides(&app.settings().server, chosen)?;
+    check_overrides(app.settings(), chosen)?;
     let mut overrides =
         if is_foreign { Overrides::default() } else { Overrides::from(&parent.agents) };
     for role in Role::ALL {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::new_run::{Accepted, NewRun};
+use crate::requests::ChosenBudget;
 use crate::runs::approvals::policy::ApprovalPolicy;
 use crate::runs::error::RunError;
 use crate::runs::progress::Progress;
@@ -34,6 +35,8 @@ pub struct Retry {
     pub force: bool,
     /// The spec of the run with other agents; its own by default.
     pub spec_with_agents: Option<RunSpec>,
+    /// Limits of the new run; those that are not named are the run's.
+    pub budget: ChosenBudget,
 }
 
 /// The line that a step's verdict rules out at its state; `None` if it rules out none.
@@ -178,6 +181,7 @@ impl Runs {
         spec.queueing = queueing;
         spec.notes.extend(passed.map(|passed| format!("{NOTE}{passed}")));
         spec.plan.learnt = learnt;
+        wanted.budget.apply(&mut spec.plan.budget);
         // Seeds of requests have 63 bits.
         spec.sampling.seed = wanted.seed.unwrap_or_else(|| rand::random::<u64>() >> 1);
         (spec.forked_from, spec.retry_of) = (None, Some(id.to_owned()));

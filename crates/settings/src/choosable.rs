@@ -1,0 +1,64 @@
+//! The agents that a request may choose by name, and the models that agents ask.
+
+use super::agents::{CoordinatorAgent, ExecutorAgent, VerifierAgent};
+use super::resolve::{Agent, RoleOptions};
+use super::sections::{Server, Settings};
+use prime_protocol::Role;
+
+impl Server {
+    /// The key that lists the agents of a role that requests may choose, and its value.
+    #[must_use]
+    pub fn allowed(&self, role: Role) -> (&'static str, &[String]) {
+        match role {
+            Role::Executor => ("server.allow_executors", &self.allow_executors),
+            Role::Verifier => ("server.allow_verifiers", &self.allow_verifiers),
+            Role::Coordinator => ("server.allow_coordinators", &self.allow_coordinators),
+        }
+    }
+}
+
+impl Settings {
+    /// Visits the agents of a role whose engines run: those that runs can have without choosing
+    /// one, and the definitions that a request may choose. An implementation that it may choose
+    /// starts none, because the lists name some by default.
+    pub(super) fn visit_ready<A: RoleOptions>(&self, visit: &mut dyn FnMut(&str, &Agent<A>)) {
+        self.visit_preconfigured::<A>(visit);
+
+        let (_, allowed) = self.server.allowed(A::ROLE);
+        let definitions = A::defined(&self.definitions);
+        for name in allowed.iter().filter(|name| definitions.contains_key(*name)) {
+            self.walk::<A>(name, visit);
+        }
+    }
+
+    /// The models that an agent and its members ask, in the order in which they are configured: the
+    /// names of engines' files without their ending, and those that servers know.
+    #[must_use]
+    pub fn models_of(&self, role: Role, name: &str) -> Vec<String> {
+        match role {
+            Role::Executor => self.models_of_agent::<ExecutorAgent>(name),
+            Role::Verifier => self.models_of_agent::<VerifierAgent>(name),
+            Role::Coordinator => self.models_of_agent::<CoordinatorAgent>(name),
+        }
+    }
+
+    fn models_of_agent<A: RoleOptions>(&self, name: &str) -> Vec<String> {
+        let mut models: Vec<String> = Vec::new();
+        let mut add = |model: String| {
+            if !models.contains(&model) {
+                models.push(model);
+            }
+        };
+        self.walk::<A>(name, &mut |_, agent| {
+            for engine in agent.engines().iter().filter_map(|engine| self.engines.get(engine)) {
+                let file = engine.model.file_stem().unwrap_or(engine.model.as_os_str());
+                add(file.to_string_lossy().into_owned());
+            }
+            let pool = agent.pool().and_then(|pool| self.pools.get(pool));
+            for server in pool.into_iter().flat_map(|pool| &pool.upstreams) {
+                add(server.model.clone());
+            }
+        });
+        models
+    }
+}

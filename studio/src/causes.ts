@@ -1,0 +1,85 @@
+// What two runs differ in, as a person would say it: one change of an agent is one difference, though
+// many recorded fields follow from it.
+
+import { jsonText } from "./exact";
+import type { Difference } from "./spec";
+import { visible, words } from "./text";
+
+export interface Cause {
+  /** In words, without direction characters. */
+  said: string;
+  /** The fields in which it shows. */
+  found: Difference[];
+}
+
+const ROLES = ["executor", "verifier", "coordinator"];
+
+function shown(value: unknown): string {
+  if (value === undefined || value === null) return "none";
+  return visible(typeof value === "string" ? value : jsonText(value), 60);
+}
+
+function change({ a, b }: Difference): string {
+  return `${shown(b)} instead of ${shown(a)}`;
+}
+
+/** Which change a field belongs to: a role whose agent it records, or the field itself. */
+function belongsTo(path: string, roles: ReadonlySet<string>): string {
+  const [first = "", second = ""] = path.split(".");
+  if (first === "agents" || (first === "recorded" && ROLES.includes(second))) return second;
+  if (path.startsWith("plan.basis") || path === "plan.locates")
+    return roles.has("verifier") ? "verifier" : "plan.basis";
+  // Files that agents use: those of any agent that is another one.
+  if (first === "recorded") return [...roles][0] ?? `recorded.${second}`;
+  if (first === "task" || first === "instance" || first === "input") return "input";
+  if (first === "plan" && second === "learnt") return "plan.learnt";
+  return path;
+}
+
+function saidOf(key: string, found: Difference[]): string {
+  const at = (path: string) => found.find((one) => one.path === path);
+  if (ROLES.includes(key)) {
+    const name = at(`agents.${key}`);
+    return name === undefined
+      ? `other options or files of the ${key}`
+      : `another ${key}: ${change(name)}`;
+  }
+  const instance = at("task") ?? at("instance");
+  switch (key) {
+    case "input":
+      return instance === undefined ? "another input" : `another instance: ${change(instance)}`;
+    case "sampling.seed":
+      return `another seed${found[0] === undefined ? "" : `: ${change(found[0])}`}`;
+    case "plan.basis":
+      return "verdicts that rest on other checks";
+    case "plan.learnt":
+      return "other lines that are ruled out from the start";
+    case "recorded.engines":
+      return "another file of a model";
+    case "recorded.templates":
+      return "other prompt templates";
+    default: {
+      const name = words(visible(key.replace(/^(plan|sampling)\./, "").replaceAll(".", " "), 80));
+      const [only] = found;
+      return only === undefined || found.length > 1 ? `other ${name}` : `${name}: ${change(only)}`;
+    }
+  }
+}
+
+/** The differences of two runs by their causes, in the order in which they are found. */
+export function causes(found: Difference[]): Cause[] {
+  const path = (one: Difference) => one.path.split(".");
+  const roles = new Set(
+    found.flatMap((one) => {
+      const [first, second = ""] = path(one);
+      const isAgent = first === "agents" || first === "recorded";
+      return isAgent && ROLES.includes(second) ? [second] : [];
+    }),
+  );
+  const groups = new Map<string, Difference[]>();
+  for (const one of found) {
+    const key = belongsTo(one.path, roles);
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  return [...groups].map(([key, of]) => ({ said: saidOf(key, of), found: of }));
+}
