@@ -1,5 +1,6 @@
 // A run: its trajectories, the steps of one, a step in full; long runs, and runs under way.
 
+import { readFileSync } from "node:fs";
 import { SLOW, enter, erring, expect, growing, isAccessible, picture, test } from "./daemon.ts";
 
 interface Listed {
@@ -163,6 +164,29 @@ test("what is found in a long run is a list of which only the visible rows exist
   await rows.last().getByRole("button").click();
   await expect(page).toHaveURL(new RegExp(`at=${last?.position}`));
   await expect(rows.last().getByRole("button")).toHaveAttribute("aria-pressed", "true");
+});
+
+test("a long run is saved as a page of short tables, each closed at first", async ({ daemon, watched: page, context }) => {
+  await daemon.start(["agents.executor.implementation=reference"]);
+  // 4,095 moves, and the answer.
+  const id = await daemon.submit({ task: "tower-of-hanoi", input: { n: 12, from: 0, to: 2 }, fanout: 1 });
+  await daemon.finished(id);
+  await page.goto(`${daemon.url}/studio/runs/${id}`);
+  await page.locator("summary", { hasText: "Save" }).click();
+  const saved = page.waitForEvent("download");
+  await page.getByRole("button", { name: /^Page \(HTML/ }).click();
+  const alone = await context.newPage();
+  await alone.setContent(readFileSync(await (await saved).path(), "utf8"));
+  const parts = alone.locator("details details");
+  const { total } = (await (await fetch(`${daemon.url}/v1/runs/${id}/steps?trajectory=1.0&limit=1`)).json()) as { total: number };
+  const rest = total - 4000;
+  const tables = await parts.evaluateAll((all) => all.map((part) => part.querySelectorAll("tbody tr").length));
+  expect(tables).toEqual([1000, 1000, 1000, 1000, rest]);
+  await expect(parts.last()).not.toHaveAttribute("open");
+  await alone.getByText(/^Trajectory 1.0/).click();
+  await alone.getByText("Steps 4,000 to").click();
+  await expect(parts.last().getByRole("row").last()).toContainText(`${total - 1}`);
+  await alone.close();
 });
 
 test("a step that the daemon has not read yet is waited for", async ({ daemon, watched: page }) => {
