@@ -365,7 +365,7 @@ function RunPage({ run }: { run: Record }): JSX.Element {
 export function Run({ id }: { id: string }): JSX.Element {
   const { run, error, lost, writing } = useLive(id);
   const title =
-    run === undefined ? visible(id, 40) : `${words(run.status)}: ${visible(run.instance, 60)}`;
+    run === undefined ? visible(id, 40) : `${words(run.status)}: ${visible(run.title, 60)}`;
   useEffect(() => {
     document.title = `${title} · prime-agents`;
   }, [title]);
@@ -394,7 +394,7 @@ export function Run({ id }: { id: string }): JSX.Element {
       </nav>
       <div class="title">
         <h1>
-          <Text of={run?.instance ?? id} max={120} />
+          <Text of={run?.title ?? id} max={120} />
         </h1>
         {run && <Badge run={run} />}
         {run && !isOver(run) && lost === null && <span class="live">live</span>}

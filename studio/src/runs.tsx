@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get, post } from "./api";
 import type { ApiError } from "./api";
+import { Excerpts } from "./excerpts";
 import { asError, useLoad } from "./hooks";
 import { Labels } from "./labels";
 import { Badge, Problem, Skeleton } from "./parts";
@@ -17,10 +18,12 @@ import type { Run, Status, Task } from "./types";
 function Row({
   run,
   isPicked,
+  byConstraint,
   onPick,
 }: {
   run: Run;
   isPicked: boolean;
+  byConstraint: boolean;
   onPick: (isPicked: boolean) => void;
 }): JSX.Element {
   const open = run.reviews?.open ?? 0;
@@ -42,10 +45,12 @@ function Row({
           <Text of={run.task} max={80} />
         </a>
         <div class="muted small">
-          <Text of={run.instance === run.task ? run.id : run.instance} max={80} />
+          <Text of={run.instance === run.task ? run.id : run.title} max={80} />
         </div>
         <Labels of={run.labels} />
+        <Excerpts of={run.found?.excerpts ?? []} />
       </th>
+      {byConstraint && <td class="num">{count(run.found?.refused ?? 0)}</td>}
       <td class="num wide" title="Committed steps of the deepest trajectory">
         {run.proposals === 0 ? <span class="muted">not started</span> : count(run.steps)}
       </td>
@@ -329,6 +334,11 @@ export function Runs(): JSX.Element {
                 </th>
                 <th scope="col">Status</th>
                 <th scope="col">Task</th>
+                {searched.constraint !== undefined && (
+                  <th scope="col" class="num">
+                    Lines refused by <Text of={searched.constraint} max={40} />
+                  </th>
+                )}
                 <th scope="col" class="num wide">
                   Steps
                 </th>
@@ -358,6 +368,7 @@ export function Runs(): JSX.Element {
                   key={run.id}
                   run={run}
                   isPicked={picked.includes(run.id)}
+                  byConstraint={searched.constraint !== undefined}
                   onPick={(isPicked) => pick(run.id, isPicked)}
                 />
               ))}

@@ -29,6 +29,7 @@ const FIELDS = [
   "status",
   "task",
   "instance",
+  "title",
   "steps",
   "proposals",
   "outcome",
@@ -39,6 +40,7 @@ const FIELDS = [
   "wall_ms",
   "labels",
   "imported",
+  "found",
   "created_at",
   "updated_at",
 ].join(",");

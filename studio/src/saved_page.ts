@@ -11,6 +11,12 @@ import type { Run, Step, TrajectoryNode, Tree } from "./types";
 /** Steps that a page has at most; it says so where a run has more. */
 export const STEPS_MAX = 50_000;
 
+/**
+ * Steps of a table. A browser lays out a whole table at once, which takes many seconds for a long
+ * run: more steps are in several tables, each closed at first.
+ */
+const TABLE_MAX = 1000;
+
 /** Longest text of one value, in characters. */
 const TEXT_MAX = 20_000;
 
@@ -70,9 +76,7 @@ function rows(values: [string, string][]): string {
     .join("\n");
 }
 
-function trajectoryOf({ node, steps }: Steps, unchecked: boolean): string {
-  const name = `${node.round}.${node.trajectory}`;
-  const ending = node.end === null ? "no end" : words(node.end.end);
+function tableOf(steps: Step[], unchecked: boolean): string {
   const lines = steps.map((step) => {
     const { sign, word } = decided(step, unchecked);
     return (
@@ -81,16 +85,35 @@ function trajectoryOf({ node, steps }: Steps, unchecked: boolean): string {
       `<td>${escaped(step.violations.join(", "))}</td><td class="n">${step.score > 0 ? step.score : ""}</td></tr>`
     );
   });
+  return `<table><thead><tr><th scope="col">Step</th><th scope="col">Decision</th><th scope="col">Line</th>
+<th scope="col">Breaks</th><th scope="col">Score</th></tr></thead>
+<tbody>
+${lines.join("\n")}
+</tbody></table>`;
+}
+
+/** Some steps of a longer trajectory, from a position on. */
+function partOf(steps: Step[], from: number, unchecked: boolean): string {
+  const refused = steps.filter(({ decision }) => decision !== "proceed").length;
+  const of = `Steps ${count(from)} to ${count(from + steps.length - 1)}`;
+  return `<details><summary>${of}, ${count(refused)} not accepted</summary>
+${tableOf(steps, unchecked)}</details>`;
+}
+
+function trajectoryOf({ node, steps }: Steps, unchecked: boolean): string {
+  const name = `${node.round}.${node.trajectory}`;
+  const ending = node.end === null ? "no end" : words(node.end.end);
+  const starts = Array.from(
+    { length: Math.ceil(steps.length / TABLE_MAX) },
+    (_, at) => at * TABLE_MAX,
+  );
+  const parts = starts.map((from) => partOf(steps.slice(from, from + TABLE_MAX), from, unchecked));
   const cut =
     steps.length < node.steps
       ? `<p>The first ${count(steps.length)} of ${count(node.steps)} steps; the trace has all.</p>`
       : "";
   return `<details><summary>Trajectory ${name}: ${escaped(ending)}, ${count(node.depth)} committed of ${count(node.steps)} proposed</summary>
-${cut}<table><thead><tr><th scope="col">Step</th><th scope="col">Decision</th><th scope="col">Line</th>
-<th scope="col">Breaks</th><th scope="col">Score</th></tr></thead>
-<tbody>
-${lines.join("\n")}
-</tbody></table></details>`;
+${cut}${parts.length > 1 ? parts.join("\n") : tableOf(steps, unchecked)}</details>`;
 }
 
 function questionOf(spec: Spec): string {

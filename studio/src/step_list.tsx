@@ -1,17 +1,15 @@
-// The steps of a trajectory as a list of fixed rows, of which only the visible ones exist. A browser draws no element
-// higher than some million pixels, so beyond that the scroll bar is scaled.
+// The steps of a trajectory as a list of fixed rows, of which only the visible ones exist.
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { get, query } from "./api";
 import { decided } from "./decisions";
 import { count, visible } from "./text";
 import type { Step, StepList as Page } from "./types";
+import { useWindowed } from "./windowed";
 
-const ROW = 28;
 const PAGE = 200;
 const PAGES_MAX = 64;
-const HEIGHT_MAX = 8_000_000;
 /** Pause after a page that could not be loaded. */
 const FAILED_MS = 2000;
 
@@ -82,29 +80,13 @@ export function StepList(props: {
 }): JSX.Element {
   const { run, trajectory, total, at, unchecked, onPick } = props;
   const [, redraw] = useState(0);
-  const [top, setTop] = useState(0);
-  const [height, setHeight] = useState(420);
-  const box = useRef<HTMLDivElement>(null);
-  const steps = useMemo(() => new Steps(run, trajectory, () => redraw((old) => old + 1)), [run, trajectory]);
-  const full = total * ROW;
-  const spacer = Math.min(full, HEIGHT_MAX);
-  const scale = spacer > height ? Math.max(1, (full - height) / (spacer - height)) : 1;
-  const first = Math.max(0, Math.min(total - 1, Math.floor((top * scale) / ROW)));
-  const shown = Math.ceil(height / ROW) + 1;
-  const last = Math.min(total, first + shown);
-  // Rows are laid out from the scroll position, where a scaled bar would put them too far apart.
-  const offset = scale === 1 ? first * ROW : Math.min(top, Math.max(0, spacer - (last - first) * ROW));
+  const steps = useMemo(
+    () => new Steps(run, trajectory, () => redraw((old) => old + 1)),
+    [run, trajectory],
+  );
+  const { box, onScroll, first, last, spacer, topOf, show } = useWindowed<HTMLDivElement>(total);
   useEffect(() => {
-    const element = box.current;
-    if (element === null) return;
-    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
-  useEffect(() => {
-    const element = box.current;
-    if (at === null || element === null || (at >= first && at < last - 1)) return;
-    element.scrollTop = Math.max(0, at * ROW - height / 2) / scale;
+    if (at !== null) show(at);
   }, [at, trajectory, total > 0]);
   useEffect(() => steps.want(Math.max(0, first - 20), last + 20, total));
   const rows = [];
@@ -120,7 +102,7 @@ export function StepList(props: {
         aria-posinset={position + 1}
         aria-setsize={total}
         class={`step ${step?.decision ?? "loading"} ${decision?.isClean === false ? "unchecked" : ""} ${position === at ? "selected" : ""}`}
-        style={{ top: `${offset + (position - first) * ROW}px` }}
+        style={{ top: `${topOf(position)}px` }}
         onClick={() => onPick(position)}
       >
         <span class="num">{count(position)}</span>
@@ -144,7 +126,7 @@ export function StepList(props: {
       tabIndex={0}
       aria-label={`Steps of trajectory ${trajectory}`}
       aria-activedescendant={at === null || at < first || at >= last ? undefined : `step-${at}`}
-      onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+      onScroll={onScroll}
     >
       <div class="spacer" style={{ height: `${spacer}px` }}>
         {rows}

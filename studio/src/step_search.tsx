@@ -8,6 +8,7 @@ import { DECISIONS } from "./decisions";
 import { asError } from "./hooks";
 import { Hidden, count, some, visible } from "./text";
 import type { Step, StepList } from "./types";
+import { useWindowed } from "./windowed";
 
 /** Steps of a request, and found ones after which the search stops until somebody asks for more. */
 const PAGE = 1000;
@@ -40,6 +41,42 @@ interface Found {
 }
 
 const NOTHING: Found = { steps: [], read: 0, isReading: false, message: "" };
+
+/** The steps that were found: some thousand, of which only the visible ones are in the page. */
+function FoundSteps(props: {
+  steps: Step[];
+  at: number;
+  onPick: (position: number) => void;
+}): JSX.Element {
+  const { steps, at, onPick } = props;
+  const { box, onScroll, first, last, spacer, topOf } = useWindowed<HTMLDivElement>(steps.length);
+  return (
+    <div ref={box} class="rows" tabIndex={0} role="region" aria-label="Found" onScroll={onScroll}>
+      <ol class="spacer" style={{ height: `${spacer}px` }}>
+        {steps.slice(first, last).map((step, place) => (
+          <li
+            key={step.seq}
+            aria-posinset={first + place + 1}
+            aria-setsize={steps.length}
+            style={{ top: `${topOf(first + place)}px` }}
+          >
+            <button
+              type="button"
+              class="link"
+              aria-pressed={step.position === at}
+              onClick={() => step.position !== null && onPick(step.position)}
+            >
+              <span class="num">{count(step.position ?? 0)}</span>{" "}
+              <span aria-hidden="true">{DECISIONS[step.decision].sign}</span>
+              <span class="hidden">{DECISIONS[step.decision].word}</span>{" "}
+              <bdi>{visible(step.action || "(no line left)", 120)}</bdi>
+            </button>
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}
 
 export function StepSearch(props: {
   run: string;
@@ -148,23 +185,7 @@ export function StepSearch(props: {
               Show all steps
             </button>
           </p>
-          <ol>
-            {found.steps.map((step) => (
-              <li key={step.seq}>
-                <button
-                  type="button"
-                  class="link"
-                  aria-pressed={step.position === at}
-                  onClick={() => step.position !== null && onPick(step.position)}
-                >
-                  <span class="num">{count(step.position ?? 0)}</span>{" "}
-                  <span aria-hidden="true">{DECISIONS[step.decision].sign}</span>
-                  <span class="hidden">{DECISIONS[step.decision].word}</span>{" "}
-                  <bdi>{visible(step.action || "(no line left)", 120)}</bdi>
-                </button>
-              </li>
-            ))}
-          </ol>
+          {found.steps.length > 0 && <FoundSteps steps={found.steps} at={at} onPick={onPick} />}
           {!found.isReading && found.read < total && (
             <button type="button" onClick={() => void read({ text, kind }, found)}>
               Find more

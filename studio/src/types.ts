@@ -30,6 +30,12 @@ export interface Ballot {
   violation_score: number;
 }
 
+/** Where a search found words in a run. */
+export interface Excerpt {
+  part: "answer" | "input" | "line" | "instance" | "task" | "id" | "origin";
+  pieces: { text: string; is_match: boolean }[];
+}
+
 export interface Run {
   id: string;
   status: Status;
@@ -44,6 +50,8 @@ export interface Run {
   retry_of?: string;
   task: string;
   instance: string;
+  /** How lists name it. */
+  title: string;
   answer: unknown;
   verified: boolean;
   assurance?: "verified" | "unrefuted" | "unchecked" | "violated";
@@ -73,6 +81,8 @@ export interface Run {
   models?: string[];
   reviews?: { needed: number; open: number; rejected: number };
   approvals?: { asked: number; accepted: number; rejected: number; edited: number };
+  /** In a list that was searched: where its words stand, and the lines that its constraint refused. */
+  found?: { excerpts?: Excerpt[]; refused?: number };
 }
 
 /** A step that waits for approval, or waited. */

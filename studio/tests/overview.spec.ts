@@ -17,9 +17,17 @@ test("an overview adds runs up, and each number leads to its runs", { tag: "@fir
   await isAccessible(page);
   await picture(page, "overview");
   // The count of a constraint leads to the runs in which it refused a line.
-  await refused.getByRole("row", { name: /bubble-sort/ }).first().getByRole("link").last().click();
+  const row = refused.getByRole("row", { name: /bubble-sort/ }).first();
+  const constraint = (await row.getByRole("rowheader").textContent()) ?? "";
+  const lines = (await row.getByRole("link").last().textContent()) ?? "";
+  await row.getByRole("link").last().click();
   await expect(page).toHaveURL(/runs\?task=bubble-sort&constraint=/);
   await expect(page.locator("tbody tr")).toHaveCount(1);
+  // The list says how many lines of each run it refused: of the only one, as many as of all.
+  const column = page.getByRole("columnheader", { name: `Lines refused by ${constraint}` });
+  await expect(column).toBeVisible();
+  await expect(page.locator("tbody tr").getByRole("cell", { name: lines, exact: true }).first()).toBeVisible();
+  await isAccessible(page);
   await page.goBack();
   await tasks.getByRole("row", { name: /gcd-euclidean/ }).getByRole("link", { name: "1", exact: true }).first().click();
   await expect(page).toHaveURL(/runs\?task=gcd-euclidean/);

@@ -1,5 +1,6 @@
 // A run: its trajectories, the steps of one, a step in full; long runs, and runs under way.
 
+import { readFileSync } from "node:fs";
 import { SLOW, enter, erring, expect, growing, isAccessible, picture, test } from "./daemon.ts";
 
 interface Listed {
@@ -129,6 +130,63 @@ test("a long run can be scrolled, jumped in, and left in peace", async ({ daemon
   });
   await expect(list.locator(".step .action").first()).toHaveText(/move/);
   expect(await list.locator(".step").count()).toBeLessThan(60);
+});
+
+test("what is found in a long run is a list of which only the visible rows exist", async ({ daemon, watched: page }) => {
+  await daemon.start(["agents.executor.implementation=scripted", "agents.executor.error_rate=0.2", "run.tau_soft=0.25"]);
+  const id = await daemon.submit({ task: "tower-of-hanoi", input: { n: 15, from: 0, to: 2 }, fanout: 1, max_rounds: 1, seed: 3 });
+  await daemon.finished(id);
+  await page.goto(`${daemon.url}/studio/runs/${id}`);
+  const found = page.locator(".found");
+  const rows = found.getByRole("listitem");
+  await page.getByLabel("Kind of step").selectOption("refused");
+  for (const steps of ["200", "400", "600", "800", "1,000"]) {
+    await expect(found.getByRole("status")).toContainText(`${steps} steps in the first`);
+    if (steps !== "1,000") await page.getByRole("button", { name: "Find more" }).click();
+  }
+  expect(await rows.count()).toBeLessThan(30);
+  await expect(rows.first()).toHaveAttribute("aria-setsize", "1000");
+  // The last of them is the thousandth step that was not accepted.
+  const all: Listed[] = [];
+  while (all.length < 20_000) {
+    const response = await fetch(`${daemon.url}/v1/runs/${id}/steps?trajectory=1.0&from=${all.length}&limit=1000`);
+    const { steps } = (await response.json()) as { steps: Listed[] };
+    if (steps.length === 0) break;
+    all.push(...steps);
+  }
+  const last = all.filter(({ decision }) => decision !== "proceed")[999];
+  await page.getByRole("region", { name: "Found" }).evaluate((box) => {
+    box.scrollTop = box.scrollHeight;
+  });
+  await expect(rows.last()).toHaveAttribute("aria-posinset", "1000");
+  expect(await rows.count()).toBeLessThan(30);
+  await isAccessible(page);
+  await rows.last().getByRole("button").click();
+  await expect(page).toHaveURL(new RegExp(`at=${last?.position}`));
+  await expect(rows.last().getByRole("button")).toHaveAttribute("aria-pressed", "true");
+});
+
+test("a long run is saved as a page of short tables, each closed at first", async ({ daemon, watched: page, context }) => {
+  await daemon.start(["agents.executor.implementation=reference"]);
+  // 4,095 moves, and the answer.
+  const id = await daemon.submit({ task: "tower-of-hanoi", input: { n: 12, from: 0, to: 2 }, fanout: 1 });
+  await daemon.finished(id);
+  await page.goto(`${daemon.url}/studio/runs/${id}`);
+  await page.locator("summary", { hasText: "Save" }).click();
+  const saved = page.waitForEvent("download");
+  await page.getByRole("button", { name: /^Page \(HTML/ }).click();
+  const alone = await context.newPage();
+  await alone.setContent(readFileSync(await (await saved).path(), "utf8"));
+  const parts = alone.locator("details details");
+  const { total } = (await (await fetch(`${daemon.url}/v1/runs/${id}/steps?trajectory=1.0&limit=1`)).json()) as { total: number };
+  const rest = total - 4000;
+  const tables = await parts.evaluateAll((all) => all.map((part) => part.querySelectorAll("tbody tr").length));
+  expect(tables).toEqual([1000, 1000, 1000, 1000, rest]);
+  await expect(parts.last()).not.toHaveAttribute("open");
+  await alone.getByText(/^Trajectory 1.0/).click();
+  await alone.getByText("Steps 4,000 to").click();
+  await expect(parts.last().getByRole("row").last()).toContainText(`${total - 1}`);
+  await alone.close();
 });
 
 test("a step that the daemon has not read yet is waited for", async ({ daemon, watched: page }) => {

@@ -34,6 +34,34 @@ test("runs are listed live, and filters are in the address", async ({ daemon, wa
   await expect(page).toHaveURL(new RegExp(`runs/${id}`));
 });
 
+test("a search shows where it found its words, and an own input names its run", async ({ daemon, watched: page }) => {
+  await daemon.start(["agents.executor.implementation=reference"]);
+  const request = { task: "bubble-sort", input: { a: [3, 418, 2] }, fanout: 1 };
+  await daemon.finished(await daemon.submit(request));
+  await page.goto(`${daemon.url}/studio/runs`);
+  const row = page.locator("tbody tr");
+  await expect(row).toContainText('{"a":[3,418,2]}');
+  await expect(row.locator("mark")).toHaveCount(0);
+  await enter(page.getByRole("searchbox", { name: "Search" }), '"CMP 1 2" 418');
+  await expect(row.locator(".excerpts li").last()).toHaveText("Line: cmp 1 2");
+  await expect(row.locator("mark")).toHaveText(["418", "cmp 1 2"]);
+  await isAccessible(page);
+  await row.getByRole("link").first().click();
+  await expect(page.locator("h1")).toHaveText('{"a":[3,418,2]}');
+});
+
+test("a search shows hostile text with signs", async ({ daemon, watched: page }) => {
+  await daemon.start(["agents.executor.implementation=replay", 'agents.executor.lines=["done"]', "run.budget.steps=1"]);
+  const statement = `<b>before</b> \u202e\u001b[31m needle ${"x".repeat(500)}`;
+  const problem = { statement, answer: { pattern: "done" } };
+  await daemon.finished(await daemon.submit({ problem, fanout: 1, max_rounds: 1 }));
+  await page.goto(`${daemon.url}/studio/runs?q=needle`);
+  const excerpt = page.locator("tbody .excerpts li");
+  await expect(excerpt).toHaveText(/^Input: ….*<b>before<\/b> {3}\[31m needle x+…$/);
+  await expect(excerpt.locator("mark")).toHaveText("needle");
+  await expect(page.locator("tbody b")).toHaveCount(0);
+});
+
 test("a run under way grows in the list, and two of them are ticked to be compared", async ({ daemon, watched: page }) => {
   await daemon.start([...ERRING, ...SLOW]);
   const request = { task: "tower-of-hanoi", input: { n: 20, from: 0, to: 2 }, fanout: 2 };

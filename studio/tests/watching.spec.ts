@@ -190,14 +190,20 @@ test("steps are found by text and by kind, and 64 trajectories are a line each",
   await page.getByRole("button", { name: "Find", exact: true }).click();
   const found = page.locator(".found li");
   const swaps = steps.filter(({ action }) => /swap/i.test(action));
-  await expect(found).toHaveCount(swaps.length);
+  await expect(found.first()).toHaveAttribute("aria-setsize", String(swaps.length));
   await expect(page.locator(".found")).toContainText(
     `${swaps.length} steps in all ${steps.length}`,
   );
   await page.getByLabel("Kind of step").selectOption("rejected");
-  await expect(found).toHaveCount(swaps.filter(({ decision }) => decision === "backtrack").length);
+  const rejected = swaps.filter(({ decision }) => decision === "backtrack");
+  await expect(found.first()).toHaveAttribute("aria-setsize", String(rejected.length));
+  // Only visible rows exist: the last one does after a scroll.
+  await page.getByRole("region", { name: "Found" }).evaluate((box) => {
+    box.scrollTop = box.scrollHeight;
+  });
+  await expect(found.last()).toHaveAttribute("aria-posinset", String(rejected.length));
   await found.last().getByRole("button").click();
-  const last = swaps.filter(({ decision }) => decision === "backtrack").at(-1)?.position ?? NaN;
+  const last = rejected.at(-1)?.position ?? NaN;
   await expect(page).toHaveURL(new RegExp(`at=${last}$`));
   await isAccessible(page);
   await page.getByRole("button", { name: "Show all steps" }).click();

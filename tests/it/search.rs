@@ -1,6 +1,6 @@
 //! Runs found by what they say, through `GET /v1/runs` and `runs list`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::header::{AUTHORIZATION, ETAG, IF_NONE_MATCH};
 use serde_json::{Value, json};
@@ -107,6 +107,80 @@ fn runs_are_found_by_words_and_facts_and_paged_in_any_order() {
     assert_eq!(ids(&list(&["--steps-min", &steps, "--all"]).json(0)), std::slice::from_ref(second));
     let refused = list(&["--since", "yesterday"]);
     assert!(refused.code != 0 && refused.stderr.contains("must be a time such as"));
+}
+
+#[test]
+fn a_search_says_where_its_words_stand() {
+    let daemon = Daemon::start(&[REFERENCE]);
+    let all = sorts(&daemon, &[(418_000, 4), (500_000, 6)]);
+    let found = |query: &str| daemon.get(&format!("/v1/runs?{query}")).body["runs"][0].clone();
+    let whole = |part: &str, text: &str| {
+        let pieces = json!([{"text": text, "is_match": true}]);
+        json!({"excerpts": [{"part": part, "pieces": pieces}]})
+    };
+
+    assert_eq!(found("q=%22CMP+4+5%22")["found"], whole("line", "cmp 4 5"));
+    assert_eq!(found("q=Bubble-SORT")["found"], whole("task", "bubble-sort"));
+    assert_eq!(found(&format!("q={}", all[0]))["found"], whole("id", &all[0]));
+    // Words that no text has together: the fewest excerpts that show each.
+    let both = &found("q=cmp+500000&fields=found,id")["found"]["excerpts"];
+    let parts: Vec<&Value> =
+        both.as_array().expect("a list").iter().map(|one| &one["part"]).collect();
+    assert_eq!(parts, ["answer", "line"]);
+    let pieces = both[0]["pieces"].as_array().expect("a list");
+    let matches = pieces.iter().filter(|piece| piece["is_match"] == true);
+    assert_eq!(matches.map(|piece| &piece["text"]).collect::<Vec<_>>(), ["500000"]);
+
+    assert_eq!(found("")["found"], Value::Null);
+    assert_eq!(found("sort=steps")["found"], Value::Null);
+    assert_eq!(found("q=418&fields=id"), json!({"id": all[0]}));
+}
+
+#[test]
+fn runs_of_a_constraint_come_with_the_lines_that_it_refused() {
+    let daemon = Daemon::start(&[
+        "agents.executor.implementation=scripted",
+        "agents.executor.error_rate=0.35",
+        "run.tau_soft=0.25",
+    ]);
+    let run = json!({"task": "bubble-sort", "index": 3, "fanout": 1, "max_rounds": 1, "seed": 5});
+    let location = daemon.submitted(&run);
+    daemon.finished(&location);
+
+    // The steps themselves say which constraints refused them.
+    let steps = daemon.get(&format!("{location}/steps?trajectory=1.0&limit=1000")).body;
+    let mut refused: BTreeMap<&str, u64> = BTreeMap::new();
+    for step in steps["steps"].as_array().expect("steps") {
+        if step["decision"] != "proceed" {
+            for name in step["violations"].as_array().expect("names") {
+                *refused.entry(name.as_str().expect("a name")).or_default() += 1;
+            }
+        }
+    }
+    assert!(!refused.is_empty(), "{steps}");
+    daemon.until("/v1/runs?steps_min=1", |page| ids(page).len() == 1);
+    for (name, lines) in refused {
+        let page = daemon.get(&format!("/v1/runs?constraint={name}")).body;
+        assert_eq!(page["runs"][0]["found"], json!({"refused": lines}), "{name}");
+    }
+}
+
+#[test]
+fn a_run_of_an_own_input_is_titled_by_it() {
+    let daemon = Daemon::start(&[REFERENCE]);
+    let title = |run: &Value| {
+        let location = daemon.submitted(run);
+        let open = daemon.get(&location).body["title"].clone();
+        let over = daemon.finished(&location)["title"].clone();
+        assert_eq!(open, over, "the title does not change");
+        over
+    };
+    let sort = json!({"task": "bubble-sort", "input": {"a": [3, 1, 2]}, "fanout": 1});
+    assert_eq!(title(&sort), r#"{"a":[3,1,2]}"#);
+    let instance = json!({"task": "bubble-sort", "index": 3, "fanout": 1});
+    assert_eq!(title(&instance), "bubble-sort/easy/003");
+    let titles = daemon.get("/v1/runs?fields=title").body["runs"].clone();
+    assert_eq!(titles, json!([{"title": "bubble-sort/easy/003"}, {"title": r#"{"a":[3,1,2]}"#}]));
 }
 
 #[test]

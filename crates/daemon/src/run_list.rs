@@ -13,7 +13,7 @@ use super::request_context::{ALL_KEYS, MYSELF, assigned, listed_owner};
 use super::state::State;
 use prime_journal::search::TERMS_MAX;
 use prime_journal::{Position, Query, SearchQuery, SortKey};
-use prime_service::runs::{RunPage, RunRecord, Status, searched_text};
+use prime_service::runs::{RunPage, RunRecord, Status, WhyFound, searched_text};
 
 /// Most bytes of a text to search for.
 const TEXT_BYTES_MAX: usize = 400;
@@ -103,14 +103,16 @@ pub enum Sort {
     DurationDown,
 }
 
-/// A run of a list: its record, or the fields of it that were asked for.
+/// A run of a list: its record, or the fields of it that were asked for. `found` says why a search
+/// with `q` or `constraint` found it.
 pub struct ListedRun;
 
 impl PartialSchema for ListedRun {
     fn schema() -> RefOr<Schema> {
         let part = ObjectBuilder::new()
             .schema_type(Type::Object)
-            .description(Some("The fields of a record that `fields` names."));
+            .description(Some("The fields of a record that `fields` names."))
+            .property("found", Ref::from_schema_name("WhyFound"));
         let whole = Ref::from_schema_name("RunRecord");
         AnyOfBuilder::new().item(whole).item(part).into()
     }
@@ -156,6 +158,7 @@ const FIELDS: &[&str] = &[
     "events",
     "failure",
     "forked_from",
+    "found",
     "id",
     "imported",
     "instance",
@@ -181,6 +184,7 @@ const FIELDS: &[&str] = &[
     "strategy",
     "stuck_at",
     "task",
+    "title",
     "tokens",
     "trajectories",
     "updated_at",
@@ -204,9 +208,18 @@ fn fields_of(list: &str) -> Result<Vec<&str>, ApiError> {
     }
 }
 
-/// A record with these fields, or all.
-fn shown(record: &RunRecord, fields: Option<&[&str]>) -> Result<Value, ApiError> {
-    let value = serde_json::to_value(record);
+/// A run of a list, as it is written.
+#[derive(Serialize)]
+struct Listed<'l> {
+    #[serde(flatten)]
+    record: &'l RunRecord,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found: Option<&'l WhyFound>,
+}
+
+/// A run with these fields, or all.
+fn shown(run: &Listed<'_>, fields: Option<&[&str]>) -> Result<Value, ApiError> {
+    let value = serde_json::to_value(run);
     let value = value.map_err(|error| ApiError::internal(error.to_string()))?;
     Ok(match (value, fields) {
         (Value::Object(all), Some(fields)) => {
@@ -358,7 +371,7 @@ pub(super) async fn list_runs(
     let fields = names.as_deref().map(fields_of).transpose()?;
 
     let reader = state.runs.reader();
-    let RunPage { runs, unreadable, next, is_incomplete } = if wanted.is_plain() {
+    let RunPage { runs, unreadable, next, found, is_incomplete } = if wanted.is_plain() {
         reader.list(wanted.plain(owner, asking)?).await?
     } else if wanted.assignee.is_some() {
         let message = "goes with status, task, key and needs_review alone: leave the others out";
@@ -368,7 +381,10 @@ pub(super) async fn list_runs(
         let page = reader.find(wanted.search(owner)?).await?;
         RunPage { next: page.next.map(|next| format!("{}:{next}", order.name())), ..page }
     };
-    let runs = runs.iter().map(|record| shown(record, fields.as_deref()));
+    let runs = runs.iter().map(|record| {
+        let listed = Listed { record, found: found.get(&record.id) };
+        shown(&listed, fields.as_deref())
+    });
     let runs = runs.collect::<Result<_, _>>()?;
     Ok(RunList { runs, unreadable, next, incomplete: is_incomplete })
 }

@@ -10,7 +10,7 @@ use super::queries::{RUNS, run_rows};
 use super::text::{decode, encode};
 use prime_journal::overview::{counted_text, counts_text};
 use prime_journal::search::{EXAMINED_MAX, first_place, name_text, names_text, place_of};
-use prime_journal::{Position, SearchEntry, SearchPage, SearchQuery, SortKey, Unnoted};
+use prime_journal::{Noted, Position, SearchEntry, SearchPage, SearchQuery, SortKey, Unnoted};
 
 /// Created apart from the other tables, because databases of earlier versions do not have them. An
 /// extension belongs to the whole database, and may be in any schema. The server may not have it, or
@@ -57,7 +57,7 @@ pub(super) const SCHEMA: &str = r#"
 "#;
 
 /// The version of the tables. Those of another one are made again: all in them is derived.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 
 /// A value of a condition.
 enum Value {
@@ -353,7 +353,23 @@ pub(super) async fn find(client: &Object, query: &SearchQuery) -> Result<SearchP
     let statement = client.prepare_cached(&sql).await?;
     // One that was removed since is left out.
     let found = run_rows(&client.query(&statement, &[&numbers]).await?);
-    Ok(SearchPage { rows: found.rows, damaged: found.damaged, next })
+    let noted =
+        if query.shows_entries() { noted(client, query, &numbers).await? } else { Vec::new() };
+    Ok(SearchPage { rows: found.rows, damaged: found.damaged, noted, next })
+}
+
+/// What the query looked at in the entries of runs. The texts are read only for its terms.
+async fn noted(client: &Object, query: &SearchQuery, runs: &[i64]) -> Result<Vec<Noted>, Failure> {
+    let sql = "SELECT r.id, s.refusals, CASE WHEN $2 THEN t.body END
+        FROM run_facts s JOIN run r ON r.no = s.run LEFT JOIN run_text t ON t.at = s.at
+        WHERE s.run = ANY($1)";
+    let statement = client.prepare_cached(sql).await?;
+    let rows = client.query(&statement, &[&runs, &!query.terms.is_empty()]).await?;
+    let read = |row: &Row| {
+        let text = row.get::<_, Option<String>>(2).map(decode);
+        query.noted(decode(row.get(0)), &decode(row.get(1)), text)
+    };
+    Ok(rows.iter().map(read).collect())
 }
 
 /// Makes the tables of a database of an earlier version.

@@ -71,6 +71,7 @@ pub use schedule_marks::schedules_are_marked_one_by_one;
 pub use search::{
     found_runs_are_ordered_and_paged, runs_are_found_by_what_is_noted,
     runs_are_noted_once_and_go_with_their_entry, terms_are_texts_and_no_patterns,
+    what_a_query_looked_at_comes_with_its_runs,
 };
 pub use uploads::{
     modules_cost_no_runs, modules_that_open_runs_name_are_kept, uploads_are_copied,
@@ -97,7 +98,8 @@ macro_rules! conformance_suite {
             uploads_are_versioned_by_digest, uploads_of_an_owner_are_limited,
             modules_cost_no_runs, modules_that_open_runs_name_are_kept, uploads_are_copied,
             runs_are_found_by_what_is_noted, terms_are_texts_and_no_patterns, found_runs_are_ordered_and_paged,
-            runs_are_noted_once_and_go_with_their_entry, runs_add_up_by_what_is_noted,
+            runs_are_noted_once_and_go_with_their_entry, what_a_query_looked_at_comes_with_its_runs,
+            runs_add_up_by_what_is_noted,
             labels_are_replaced_and_go_with_their_run, labels_are_replaced_only_if_they_are_still_the_same,
             messages_share_the_commit_of_their_event, messages_come_in_order,
             a_message_is_claimed_once_until_its_lease_ends, messages_go_with_their_run,

@@ -45,7 +45,9 @@ pub use records::{
     Snapshot,
 };
 pub use schedule_marks::ScheduleMarks;
-pub use search::{Position, SearchEntry, SearchIndex, SearchPage, SearchQuery, SortKey, Unnoted};
+pub use search::{
+    Noted, Position, SearchEntry, SearchIndex, SearchPage, SearchQuery, SortKey, Unnoted,
+};
 pub use sqlite::{Checked, CutRun, SqliteFile, SqliteJournal, SqliteOptions};
 pub use uploads::{Stored, TaskVersion, UploadLimits, Uploads, Usage};
 pub use verifier::{ChainVerifier, Damage, verify};

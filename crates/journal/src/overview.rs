@@ -116,6 +116,12 @@ pub fn counts_of(text: &str) -> impl Iterator<Item = (&str, u64)> {
     })
 }
 
+/// The count of a constraint in a text of [`counts_text`]; 0 if it is not among them.
+pub fn count_of(text: &str, name: &str) -> u64 {
+    let name = plain(name);
+    counts_of(text).find(|(counted, _)| *counted == name).map_or(0, |(_, lines)| lines)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,6 +133,8 @@ mod tests {
         let text = counts_text(&counts);
         let read: Vec<_> = counts_of(&text).collect();
         assert_eq!(read, [("sorted", 3), ("", 1), ("größe   x ", 7)]);
+        let of = |name| count_of(&text, name);
+        assert_eq!([of("größe \u{1f} x\u{1e}"), of(""), of("sort")], [7, 1, 0]);
         assert_eq!(counts_of("no count").count() + counts_of("").count(), 0);
     }
 }

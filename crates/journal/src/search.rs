@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::JournalError;
-use crate::overview::Totals;
+use crate::overview::{Totals, count_of};
 use crate::records::{DamagedRow, RunRow};
 
 /// What a run is found by, beside what its row says.
@@ -42,7 +42,7 @@ pub struct SearchEntry {
     /// Time that the run took, in milliseconds.
     pub wall_ms: u64,
     /// Text that terms are looked up in: in lowercase, without control characters but line ends, of
-    /// a bounded length.
+    /// a bounded length. No term reaches over a line end.
     pub text: String,
 }
 
@@ -137,6 +137,30 @@ pub struct SearchQuery {
     pub limit: u32,
 }
 
+impl SearchQuery {
+    /// Returns whether a page says what of each run's entry fits.
+    pub fn shows_entries(&self) -> bool {
+        !self.terms.is_empty() || self.constraint.is_some()
+    }
+
+    /// What a page says about a run with these counts and this text.
+    pub fn noted(&self, run: String, refusals: &str, text: Option<String>) -> Noted {
+        let refused = self.constraint.as_deref().map(|name| count_of(refusals, name));
+        Noted { run, text: text.unwrap_or_default(), refused }
+    }
+}
+
+/// What the query of a page looked at in the entry of a found run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Noted {
+    /// The run's id.
+    pub run: String,
+    /// The text of the entry; empty if the query has no terms.
+    pub text: String,
+    /// Lines that the constraint of the query refused, if it has one.
+    pub refused: Option<u64>,
+}
+
 /// Found runs, in the order that was asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchPage {
@@ -144,6 +168,8 @@ pub struct SearchPage {
     pub rows: Vec<RunRow>,
     /// Rows that cannot be read.
     pub damaged: Vec<DamagedRow>,
+    /// What was looked at in the entries of the rows, if the query has terms or a constraint.
+    pub noted: Vec<Noted>,
     /// Where the next page begins; `None` at the end. A page may have fewer rows than asked for,
     /// or none, because one search looks at a limited number of texts.
     pub next: Option<Position>,

@@ -27,6 +27,7 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
     info(description = DESCRIPTION),
     servers((url = "/", description = "This daemon")),
     components(schemas(
+        prime_service::runs::WhyFound,
         progress::Written,
         prime_service::runs::LeftOutStep,
         prime_service::runs::PreferencePair

@@ -3,7 +3,7 @@
 use super::fixtures::{Make, end, row};
 use crate::journal::{Journal, Retention, Write};
 use crate::records::RunRow;
-use crate::search::{SearchEntry, SearchQuery, SortKey};
+use crate::search::{Noted, SearchEntry, SearchQuery, SortKey};
 
 /// Accepts a run of an owner, created at this time.
 pub(super) fn accept(journal: &dyn Journal, id: &str, owner: &str, created_ms: u64) {
@@ -133,6 +133,34 @@ pub fn terms_are_texts_and_no_patterns(make: Make<'_>) {
     ] {
         assert_eq!(by_terms(journal, terms), expected, "{terms:?}");
     }
+}
+
+pub fn what_a_query_looked_at_comes_with_its_runs(make: Make<'_>) {
+    let store = make();
+    let journal = store.journal();
+    accept(journal, "a", "ada", 10);
+    accept(journal, "b", "ada", 20);
+    let text = "an id\nlines \0 of größe";
+    let refusals = vec![("sorted".to_owned(), 3), ("größe \0".to_owned(), 1)];
+    note(journal, &[SearchEntry { refusals, ..entry("a", text) }, entry("b", "another")]);
+
+    let noted = |terms: &[&str], constraint: Option<&str>| {
+        let terms = terms.iter().map(|term| (*term).to_owned()).collect();
+        let constraint = constraint.map(str::to_owned);
+        let query = SearchQuery { terms, constraint, limit: 9, ..SearchQuery::default() };
+        let mut noted = journal.search().find(&query).unwrap().noted;
+        noted.sort_by(|one, other| one.run.cmp(&other.run));
+        noted
+    };
+    let of = |run: &str, text: &str, refused| {
+        let (run, text) = (run.to_owned(), text.to_owned());
+        Noted { run, text, refused }
+    };
+    assert_eq!(noted(&[], None), []);
+    assert_eq!(noted(&["an"], None), [of("a", text, None), of("b", "another", None)]);
+    assert_eq!(noted(&["größe"], Some("sorted")), [of("a", text, Some(3))]);
+    assert_eq!(noted(&[], Some("größe \0")), [of("a", "", Some(1))]);
+    assert_eq!(noted(&[], Some("sort")), []);
 }
 
 pub fn found_runs_are_ordered_and_paged(make: Make<'_>) {

@@ -11,8 +11,8 @@ use super::values::unsigned;
 use crate::error::JournalError;
 use crate::overview::{counted_text, counts_text};
 use crate::search::{
-    EXAMINED_MAX, Position, SearchEntry, SearchPage, SearchQuery, SortKey, Unnoted, first_place,
-    name_text, names_text, place_of,
+    EXAMINED_MAX, Noted, Position, SearchEntry, SearchPage, SearchQuery, SortKey, Unnoted,
+    first_place, name_text, names_text, place_of,
 };
 
 /// Most trigrams that are looked up: the texts that have them are compared anyway.
@@ -22,7 +22,7 @@ const TRIGRAMS_MAX: usize = 32;
 const COMMON_MIN: u32 = 5_000;
 
 /// The version of the tables. Those of another one are made again: all in them is derived.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 
 const SCHEMA: &str = "
     DROP TABLE IF EXISTS run_facts;
@@ -347,10 +347,30 @@ pub(super) fn find(
         // One that an earlier program has removed is still noted.
         let rows = Found::read(&transaction, "WHERE r.no = ?1", &[&run])?;
         let rows = rows.finish(&transaction, None)?;
+        if query.shows_entries() {
+            page.noted.extend(noted(&transaction, query, run)?);
+        }
         page.rows.extend(rows.rows);
         page.damaged.extend(rows.damaged);
     }
     Ok(page)
+}
+
+/// What the query looked at in the entry of a run. The text is read only for its terms.
+fn noted(
+    connection: &Connection,
+    query: &SearchQuery,
+    run: i64,
+) -> Result<Option<Noted>, JournalError> {
+    let sql = "SELECT r.id, s.refusals, CASE WHEN ?2 THEN t.body END
+        FROM run_facts s JOIN run r ON r.no = s.run LEFT JOIN run_text t ON t.at = s.at
+        WHERE s.run = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let found = statement.query_row(params![run, !query.terms.is_empty()], |row| {
+        let refusals: String = row.get(1)?;
+        Ok(query.noted(row.get(0)?, &refusals, row.get(2)?))
+    });
+    Ok(found.optional()?)
 }
 
 /// What a statement finds: the numbers of runs.

@@ -12,7 +12,7 @@ use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
 use prime_problems::Custom;
 
 /// The name of a problem that came with the request.
-const INPUT: &str = "input";
+pub(crate) const OWN_INPUT: &str = "input";
 
 /// Maximum steps of the reference for finding out whether an input has a solution: some
 /// milliseconds. A longer search is bounded by its budget, like every run.
@@ -77,12 +77,12 @@ impl Instance {
 
     /// Returns whether it is an input of a task that came with the request.
     pub(crate) fn is_own_input(&self) -> bool {
-        self.name == INPUT && self.problem.has_reference()
+        self.name == OWN_INPUT && self.problem.has_reference()
     }
 
     /// A problem that came with its request.
     fn given(problem: Arc<dyn Problem>) -> Self {
-        Self { name: INPUT.to_owned(), problem, module: None, program: None }
+        Self { name: OWN_INPUT.to_owned(), problem, module: None, program: None }
     }
 }
 

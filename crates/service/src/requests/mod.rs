@@ -24,6 +24,7 @@ pub use chosen_budget::ChosenBudget;
 pub use chosen_settings::check_overrides;
 pub use error::{Reason, RequestError};
 pub use instance::Instance;
+pub(crate) use instance::OWN_INPUT;
 pub use queueing::parse_time;
 pub use resolve::{ResolvedRun, never_verified, resolve, spec_with_agents};
 pub use run_request::{BudgetRequest, RunRequest, TaskSlug};

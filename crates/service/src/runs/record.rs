@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::labels::{LabelMap, Labels};
 use super::spec::{Origin, RunSpec};
+use super::title::title_of;
 use prime_journal::{ReviewCounts, RunRow};
 use prime_protocol::{Assurance, Ending, Outcome};
 use prime_report::{Reviews, RunResult};
@@ -140,6 +141,11 @@ impl Imported {
 pub struct RunRecord {
     /// The id of the run; ids sort by time of acceptance.
     pub id: String,
+    /// How lists name the run: by its instance; where the request brought an input of its own, by
+    /// the beginning of that, and a custom problem without an input by that of its statement, up to
+    /// 60 characters.
+    #[serde(default)]
+    pub title: String,
     /// What the run is doing, or how it ended.
     pub status: Status,
     /// The agent, of those that the run was accepted with, that this process cannot build, and what
@@ -227,6 +233,7 @@ impl RunRecord {
 
         Ok(Self {
             id: row.id.clone(),
+            title: title_of(&spec),
             status,
             waiting_for: None,
             resumed: row.resumed,

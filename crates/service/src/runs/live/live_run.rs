@@ -10,6 +10,7 @@ use crate::runs::progress::Progress;
 use crate::runs::record::{RunRecord, Status, timestamp};
 use crate::runs::spec::RunSpec;
 use crate::runs::store::event_stream::{Committed, EventStream};
+use crate::runs::title::title_of;
 use prime_journal::RunRow;
 use prime_protocol::Resolution;
 use prime_report::{RunContext, RunResult};
@@ -166,6 +167,7 @@ impl LiveRun {
 
         RunRecord {
             id: self.stream.id.clone(),
+            title: title_of(&self.spec),
             status: match is_running {
                 true if self.is_parked.load(Ordering::Relaxed) => Status::Waiting,
                 true => Status::Running,

@@ -1,14 +1,33 @@
 //! Pages of runs.
 
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use super::RunReader;
 use crate::runs::error::RunError;
 use crate::runs::record::{RunRecord, Status};
+use crate::runs::search::{Excerpt, excerpts};
 use prime_journal::{
-    DamagedRow, Journal, JournalError, Query, RunRow, RunRows, SearchPage, SearchQuery,
+    DamagedRow, Journal, JournalError, Noted, Query, RunRow, RunRows, SearchPage, SearchQuery,
 };
 
 /// Most runs of an answer that try a run again.
 const RETRIES_MAX: u32 = 100;
+
+/// Why a search found a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct WhyFound {
+    /// Where the words of `q` stand, up to three excerpts. Left out without words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false, max_items = 3)]
+    pub excerpts: Vec<Excerpt>,
+    /// How many lines of the run `constraint` refused. Left out without a constraint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u64, required = false)]
+    pub refused: Option<u64>,
+}
 
 /// A page of a listing.
 #[derive(Default)]
@@ -20,6 +39,8 @@ pub struct RunPage {
     pub unreadable: Vec<String>,
     /// Where the next page begins; `None` on the last page.
     pub next: Option<String>,
+    /// Why a search for words or a constraint found these runs, by their ids.
+    pub found: BTreeMap<String, WhyFound>,
     /// True if a search has not seen all runs, because the index of an earlier version is being
     /// made.
     pub is_incomplete: bool,
@@ -53,6 +74,22 @@ fn rows(journal: &dyn Journal, query: &Query) -> Result<RunRows, JournalError> {
     Ok(page)
 }
 
+/// What a search finds, and why.
+fn searched(
+    journal: &dyn Journal,
+    query: &SearchQuery,
+) -> Result<(SearchPage, BTreeMap<String, WhyFound>), JournalError> {
+    let page = journal.search().find(query)?;
+    let rows: BTreeMap<&str, &RunRow> = page.rows.iter().map(|row| (&*row.id, row)).collect();
+    let found = page.noted.iter().filter_map(|Noted { run, text, refused }| {
+        let row = rows.get(&**run)?;
+        let excerpts = if text.is_empty() { Vec::new() } else { excerpts(row, text, &query.terms) };
+        Some((run.clone(), WhyFound { excerpts, refused: *refused }))
+    });
+    let found = found.collect();
+    Ok((page, found))
+}
+
 impl RunReader {
     /// Runs, newest first. A row that cannot be read is named, and does not hide the others.
     ///
@@ -77,9 +114,10 @@ impl RunReader {
     /// # Errors
     /// When the journal cannot be read.
     pub async fn find(&self, query: SearchQuery) -> Result<RunPage, RunError> {
-        let SearchPage { rows, damaged, next } =
-            self.store.read(move |journal| journal.search().find(&query)).await?;
+        let (SearchPage { rows, damaged, next, .. }, found) =
+            self.store.read(move |journal| searched(journal, &query)).await?;
         let page = RunPage {
+            found,
             next: next.map(|position| position.to_string()),
             is_incomplete: !self.indexed.is_complete(),
             ..RunPage::default()

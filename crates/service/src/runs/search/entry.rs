@@ -5,13 +5,14 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::excerpt::SearchedPart;
 use crate::runs::labels::{Labels, searched_labels};
 use crate::runs::record::RunRecord;
 use crate::runs::spec::RunSpec;
 use prime_journal::search::IMPORTED;
 use prime_journal::{RunRow, SearchEntry, Segment};
 use prime_protocol::Cost;
-use prime_report::Refusals;
+use prime_report::{Refusals, RunResult};
 
 /// Maximum bytes of the parts of a run's text.
 const INPUT_BYTES_MAX: usize = 2_048;
@@ -112,6 +113,27 @@ impl Steps {
     }
 }
 
+/// What a run is found by besides its lines, in the order in which it is noted.
+pub(super) fn texts_of(
+    row: &RunRow,
+    spec: &RunSpec,
+    result: &RunResult,
+) -> [(SearchedPart, String); 6] {
+    let beginning = |value: &Value, most| bounded(&unescaped(value), most).to_owned();
+    // A run is found by its origin, and so an origin leads to what was made of it.
+    let forked_from = spec.forked_from.as_ref().map(|origin| &origin.run);
+    let origin = spec.retry_of.as_ref().or(forked_from);
+    let answer = result.answer.as_ref().map(|answer| beginning(answer, ANSWER_BYTES_MAX));
+    [
+        (SearchedPart::Id, row.id.clone()),
+        (SearchedPart::Origin, origin.cloned().unwrap_or_default()),
+        (SearchedPart::Task, spec.task.clone()),
+        (SearchedPart::Instance, spec.instance.clone()),
+        (SearchedPart::Answer, answer.unwrap_or_default()),
+        (SearchedPart::Input, beginning(&spec.input, INPUT_BYTES_MAX)),
+    ]
+}
+
 /// The entry of a run with these steps, and with labels that were given since its acceptance.
 pub(super) fn entry_of(row: &RunRow, steps: &Steps, labels: Option<Labels>) -> SearchEntry {
     let spec = serde_json::from_str::<RunSpec>(&row.spec);
@@ -125,20 +147,8 @@ pub(super) fn entry_of(row: &RunRow, steps: &Steps, labels: Option<Labels>) -> S
     let result = &record.result;
     // The figures of a run that is not over are those of its last pause.
     let count = |figure: u64| if row.is_over { figure } else { 0 };
-    let input = unescaped(&spec.input);
-    let answer = result.answer.as_ref().map(unescaped).unwrap_or_default();
-    let lines = steps.lines.join("\n");
-    let origin = spec.forked_from.as_ref().map(|origin| origin.run.as_str());
-    let parts = [
-        row.id.as_str(),
-        // A run is found by its origin, and so an origin leads to what was made of it.
-        spec.retry_of.as_deref().or(origin).unwrap_or_default(),
-        &spec.task,
-        &spec.instance,
-        bounded(&answer, ANSWER_BYTES_MAX),
-        bounded(&input, INPUT_BYTES_MAX),
-        bounded(&lines, LINES_BYTES_MAX),
-    ];
+    let texts = texts_of(row, &spec, result).map(|(_, text)| searched_text(&text));
+    let lines = steps.lines.iter().map(|line| searched_text(line)).collect::<Vec<_>>().join("\n");
 
     let names = &spec.agents;
     let agents = [Some(&names.executor), Some(&names.verifier), Some(&names.coordinator)];
@@ -161,7 +171,7 @@ pub(super) fn entry_of(row: &RunRow, steps: &Steps, labels: Option<Labels>) -> S
         completion_tokens: count(result.tokens.completion),
         wall_ms: count(result.wall_ms),
         cost_nanos: result.tokens.cost.filter(|_| row.is_over).map(Cost::nanos),
-        text: searched_text(&parts.join("\n")),
+        text: format!("{}\n{}", texts.join("\n"), bounded(&lines, LINES_BYTES_MAX)),
     }
 }
 
