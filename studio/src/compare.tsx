@@ -129,7 +129,7 @@ function Costs({ a, b }: { a: Run; b: Run }): JSX.Element {
               <th scope="col" key={at}>
                 {at === 0 ? "First run: " : "Second run: "}
                 <a href={href(["runs", run.id])}>
-                  <Text of={run.instance} max={80} />
+                  <Text of={run.title} max={80} />
                 </a>
                 <div class="small id">{run.id}</div>
               </th>

@@ -30,7 +30,7 @@ export function Choice({ a, b }: { a: string; b: string }): JSX.Element {
   // What a run is compared with is most often another try at the same.
   const known = runs.data?.runs.find(({ id }) => id === first.trim());
   const alike = runs.data?.runs.filter(
-    (run) => run.id !== known?.id && run.instance === known?.instance && run.task === known?.task,
+    (run) => run.id !== known?.id && run.title === known?.title && run.task === known?.task,
   );
   return (
     <>
@@ -44,7 +44,7 @@ export function Choice({ a, b }: { a: string; b: string }): JSX.Element {
         <datalist id="recent-runs">
           {runs.data?.runs.map((run) => (
             <option key={run.id} value={run.id}>
-              {visible(`${run.instance}, ${run.status}`, 120)}
+              {visible(`${run.title}, ${run.status}`, 120)}
             </option>
           ))}
         </datalist>
@@ -90,7 +90,7 @@ function Recent(props: {
         {runs.slice(0, 10).map((run) => (
           <li key={run.id}>
             <a href={href(["compare"], to(run))}>
-              <Text of={run.instance} max={80} />
+              <Text of={run.title} max={80} />
             </a>{" "}
             <span class="muted small">
               {run.status}, seed {String(run.seed)}, {time(run.created_at)}

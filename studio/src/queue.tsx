@@ -339,7 +339,7 @@ export function Queue(): JSX.Element {
                   t: `${item.step.round}.${item.step.trajectory}`,
                 })}
               >
-                <Text of={item.run.instance} max={80} />
+                <Text of={item.run.title} max={80} />
               </a>
             </p>
             <label>

@@ -161,7 +161,7 @@ pub(in crate::runs) fn excerpts(row: &RunRow, noted: &str, terms: &[String]) -> 
     let mut left: Vec<&str> = terms.clone();
     let mut excerpts = Vec::new();
     while excerpts.len() < EXCERPTS_MAX {
-        // The text with most of the terms that no excerpt shows yet; the first of those with as many.
+        // The text with most of the terms that no excerpt shows yet; of several, the first.
         let count = |text: &&Searched| left.iter().filter(|term| text.has(term)).count();
         let Some(best) = all.iter().rev().max_by_key(count) else { break };
         let Some(term) = left.iter().find(|term| best.has(term)) else { break };

@@ -1,6 +1,6 @@
-//! Finding runs: the entry of each in the journal's search index (`entry`), excerpts of what a search
-//! found (`excerpt`), the runs that have changed since (`changed`), the task that notes them (`indexer`), and whether it has noted all of
-//! them (`indexed`).
+//! Finding runs: the entry of each in the journal's search index (`entry`), excerpts of what a
+//! search found (`excerpt`), the runs that have changed since (`changed`), the task that notes them
+//! (`indexer`), and whether it has noted all of them (`indexed`).
 
 pub(super) mod changed;
 mod entry;
