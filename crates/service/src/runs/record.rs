@@ -233,7 +233,7 @@ impl RunRecord {
 
         Ok(Self {
             id: row.id.clone(),
-            title: title_of(&spec),
+            title: title_of(&spec.task, &spec.instance, &spec.input),
             status,
             waiting_for: None,
             resumed: row.resumed,

@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
-use super::spec::RunSpec;
 use crate::requests::OWN_INPUT;
 use prime_printable::is_escaped;
 use prime_problems::SPEC;
@@ -53,11 +52,7 @@ fn compact(value: &Value) -> String {
 
 /// The name of the instance; for an input that came with the request, its beginning, and for a
 /// custom problem without an input, that of its statement.
-pub(super) fn title_of(spec: &RunSpec) -> String {
-    titled(&spec.task, &spec.instance, &spec.input)
-}
-
-fn titled(task: &str, instance: &str, input: &Value) -> String {
+pub(super) fn title_of(task: &str, instance: &str, input: &Value) -> String {
     if instance != OWN_INPUT {
         return instance.to_owned();
     }
@@ -80,9 +75,9 @@ mod tests {
 
     #[test]
     fn an_own_input_is_named_by_its_beginning() {
-        let of = |input: Value| titled("bubble-sort", "input", &input);
+        let of = |input: Value| title_of("bubble-sort", "input", &input);
         assert_eq!(
-            titled("bubble-sort", "bubble-sort/easy/003", &json!({})),
+            title_of("bubble-sort", "bubble-sort/easy/003", &json!({})),
             "bubble-sort/easy/003"
         );
         assert_eq!(of(json!({"a": [3, 1, "é"]})), r#"{"a":[3,1,"é"]}"#);
@@ -98,7 +93,7 @@ mod tests {
     #[test]
     fn a_custom_problem_is_named_by_its_input_or_its_statement() {
         let of = |input: Value| {
-            titled("problem", "input", &json!({"statement": " Which\nof them? ", "input": input}))
+            title_of("problem", "input", &json!({"statement": " Which\nof them? ", "input": input}))
         };
         assert_eq!(of(json!({"of": [3, 5]})), r#"{"of":[3,5]}"#);
         assert_eq!(of(json!({})), "Which of them?");

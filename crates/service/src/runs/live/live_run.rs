@@ -167,7 +167,7 @@ impl LiveRun {
 
         RunRecord {
             id: self.stream.id.clone(),
-            title: title_of(&self.spec),
+            title: title_of(&self.spec.task, &self.spec.instance, &self.spec.input),
             status: match is_running {
                 true if self.is_parked.load(Ordering::Relaxed) => Status::Waiting,
                 true => Status::Running,
