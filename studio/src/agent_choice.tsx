@@ -83,7 +83,7 @@ export function AgentChoice(props: {
   const known = data?.agents.filter(({ role }) => role === props.role) ?? [];
   const configured = known.find((agent) => agent.default);
   const otherwise =
-    configured === undefined ? "as configured" : `as configured: ${described(configured)}`;
+    configured === undefined ? "as configured" : `${described(configured)}, as configured`;
   const offered = known.filter(({ allowed, refusal }) => allowed && refusal === null);
   const isOffered = props.value === "" || offered.some(({ name }) => name === props.value);
   return (

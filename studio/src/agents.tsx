@@ -38,15 +38,9 @@ function Options({ agent }: { agent: Agent }): JSX.Element | null {
 }
 
 function Choosable({ agent }: { agent: Agent }): JSX.Element {
-  const { refusal } = agent;
   if (agent.default) return <span class="badge verified">configured</span>;
   if (!agent.allowed) return <span class="muted">not allowed</span>;
-  if (refusal === null) return <>can be chosen</>;
-  return (
-    <>
-      cannot run: <Text of={refusal} max={400} />
-    </>
-  );
+  return <>{agent.refusal === null ? "can be chosen" : "cannot run"}</>;
 }
 
 export function Agents(): JSX.Element {
@@ -82,6 +76,11 @@ export function Agents(): JSX.Element {
                       <p class="small">
                         {agent.models.length === 1 ? "Model: " : "Models: "}
                         {agent.models.map((name) => visible(name, 80)).join(", ")}
+                      </p>
+                    )}
+                    {agent.refusal !== null && (
+                      <p class="small">
+                        It cannot run. <Text of={agent.refusal} max={400} />
                       </p>
                     )}
                     <Options agent={agent} />
