@@ -27,13 +27,14 @@ fn agents_that_cannot_run_say_why_and_their_runs_are_refused_alike() {
     assert_eq!((&uniform["allowed"], &uniform["refusal"]), (&json!(false), &Value::Null));
     assert_eq!(reference["models"], json!([]));
 
-    for (name, reason) in [("replay", "needs lines"), ("process", "no program is configured")] {
+    for (name, field, reason) in
+        [("replay", Some("agents.executor"), "needs lines"), ("process", None, "command")]
+    {
         let listed = agent(&daemon, "executor", name);
         let refusal = listed["refusal"].as_str().unwrap_or_else(|| panic!("{listed}"));
         assert!(refusal.contains(reason), "{name}: {refusal}");
         let request = json!({"task": "tower-of-hanoi", "agents": {"executor": name}});
-        let refused = daemon.submit(&request);
-        refused.refused(400, Some("agents.executor"), &[reason]);
+        daemon.submit(&request).refused(400, field, &[reason]);
     }
 
     // The configured one may be named although no list has it.

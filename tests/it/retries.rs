@@ -160,8 +160,10 @@ fn a_line_that_a_person_accepts_may_be_proposed_again() {
 fn a_retry_may_have_another_budget_within_the_daemons() {
     let daemon =
         Daemon::start(&["agents.executor.implementation=reference", "run.budget.steps=50"]);
-    let request =
-        json!({"task": "tower-of-hanoi", "fanout": 1, "budget": {"steps": 2, "tokens": 9}});
+    let request = json!({
+        "task": "tower-of-hanoi", "input": {"n": 3, "from": 0, "to": 2}, "fanout": 1,
+        "budget": {"steps": 2, "tokens": 9},
+    });
     let failed = daemon.finished(&daemon.submitted(&request));
     assert_eq!(failed["outcome"], "steps_spent", "{failed}");
     let id = failed["id"].as_str().unwrap();
