@@ -80,7 +80,7 @@ export function Agents(): JSX.Element {
                     )}
                     {agent.refusal !== null && (
                       <p class="small">
-                        It cannot run. <Text of={agent.refusal} max={400} />
+                        Why it cannot run: <Text of={agent.refusal} max={400} />
                       </p>
                     )}
                     <Options agent={agent} />
