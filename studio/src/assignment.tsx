@@ -9,7 +9,7 @@ import type { FlaggedStep } from "./types";
 /** Longest name, as the daemon takes it. */
 const NAME_MAX = 64;
 
-/** Whose steps a queue shows, as in its address, with the words for them. */
+/** The choices of a queue, as in its address: all steps, mine, or nobody's; with their words. */
 export const WHOSE = [
   ["", "all"],
   ["me", "mine"],

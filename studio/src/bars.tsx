@@ -9,7 +9,7 @@ type Json = unknown;
 
 /** Widest drawing of an array that is not scaled down in a column of the page, in pixels. */
 const WIDTH_MAX = 560;
-/** Of a digit in a label, and the height of a line of it. */
+/** The width of a digit in a label, and the height of a line of it. */
 const DIGIT = 6;
 const LINE = 11;
 

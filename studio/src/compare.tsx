@@ -178,7 +178,7 @@ interface Window {
   from: number;
   /** Rows of the trajectory as far as they are known. */
   total: number;
-  /** Whether rows after them are not aligned. */
+  /** True if rows after them are not aligned. */
   isCut: boolean;
 }
 
@@ -292,7 +292,7 @@ function Trajectory(props: {
   );
 }
 
-/** Whether the two had the same task, and in which settings they differ. */
+/** Says if the two had the same task, and in which settings they differ. */
 function Settings({ a, b }: { a: Run; b: Run }): JSX.Element | null {
   const path = (run: Run) => `/v1/runs/${encodeURIComponent(run.id)}/spec`;
   const { data, error } = useLoad(`${path(a)} ${path(b)}`, (signal) =>

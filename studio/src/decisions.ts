@@ -11,7 +11,7 @@ export const DECISIONS = {
 export interface Decided {
   sign: string;
   word: string;
-  /** Whether the line was accepted because nothing is wrong with it, as far as was checked. */
+  /** True if the line was accepted because nothing is wrong with it, as far as was checked. */
   isClean: boolean;
 }
 

@@ -258,7 +258,7 @@ interface FieldProps {
   input: Json;
   /** A drawing of the whole state says what its arrays do. */
   isDrawn: boolean;
-  /** Whether there is little room. */
+  /** True if there is little room. */
   isLow: boolean;
 }
 

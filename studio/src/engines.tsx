@@ -50,7 +50,7 @@ const ENGINE_COLUMNS = [
   ...["#Generated tokens", "#Tokens/s", "#Memory", "#Restarts"],
 ];
 
-/** Whether an engine takes turns, and whether it has one now. */
+/** Says if an engine takes turns, and if it has one now. */
 function stateOf(samples: Map<string, number>): string {
   if (samples.get("prime_engine_up") !== 1) return "✗ down";
   if ((samples.get("prime_engine_in_flight") ?? 0) > 0) return "▶ at work";

@@ -22,7 +22,7 @@ import type { Run, TaskDetail } from "./types";
  */
 const COMPARED_AT_ONCE = 20_000;
 
-/** Whether a run's verifier looks at nothing. */
+/** True if a run's verifier looks at nothing. */
 export function isUnchecked(run: Run): boolean {
   return run.verifier === "none" && run.checked_kinds.length === 0;
 }
@@ -310,7 +310,7 @@ export function Differences({
   );
 }
 
-/** Whether a run that was started again is the same. */
+/** Says if a run that was started again is the same. */
 function Again({ parent, spec }: { parent: string; spec: Spec }): JSX.Element | null {
   const { spec: old, error } = useSpec(parent);
   if (error || old === undefined) return null;

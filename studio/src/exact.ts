@@ -22,7 +22,7 @@ const DIGITS_SURE = 15;
 const MARK = "\u0000exact";
 
 /**
- * Whether a `number` means the same: 1.0 and 1 do, 9007199254740993 and 9007199254740992 do not.
+ * True if a `number` means the same: 1.0 and 1 do, 9007199254740993 and 9007199254740992 do not.
  */
 function isKept(text: string): boolean {
   if (String(Number(text)) === text) return true;
@@ -35,7 +35,7 @@ function isKept(text: string): boolean {
   return digits.length <= DIGITS_SURE && Number.isFinite(value) && (value !== 0 || digits === "");
 }
 
-/** Whether a `number` is written in the same way too. */
+/** True if a `number` is written in the same way too. */
 function isSpelled(text: string): boolean {
   return String(Number(text)) === text;
 }
@@ -125,7 +125,7 @@ export function prettyJson(value: unknown, margin = ""): string {
   return `${open}\n${items.map((item) => inner + item).join(",\n")}\n${margin}${close}`;
 }
 
-/** Whether two values are the same JSON, fields in the same order. */
+/** True if two values are the same JSON, fields in the same order. */
 export function sameJson(a: unknown, b: unknown): boolean {
   return a === b || jsonText(a) === jsonText(b);
 }

@@ -19,7 +19,7 @@ export type FormField = (props: {
 interface ConstraintForm {
   name: string;
   severity: string;
-  /** Whether `text` is an expression that is evaluated, or words that a verifier reads. */
+  /** True if `text` is an expression that is evaluated, false for words that a verifier reads. */
   kind: "check" | "text";
   text: string;
   /** What the model is told when a check fails; undefined where that is the check. */

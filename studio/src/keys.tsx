@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 
 const KEYS_OFF = "prime-keys-off";
 
-/** Whether single keys are off, until the tab closes. */
+/** True if single keys are off, until the tab closes. */
 export function useKeysOff(): [boolean, (off: boolean) => void] {
   const [off, setOff] = useState(sessionStorage.getItem(KEYS_OFF) !== null);
   const put = (now: boolean) => {

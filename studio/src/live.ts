@@ -70,7 +70,7 @@ export function useLive(id: string): Live {
             put({ run: record, error: undefined, lost: null, ...(over ? { writing: [] } : {}) });
           };
           await stream(`${path}/progress`, last, onEvent, control.signal);
-          // Of a daemon that drains: a pause, then its successor.
+          // A daemon that drains ends its streams: after a pause, its successor answers.
           if (!over) await pause(RETRY_MS[0] ?? 500);
         } catch (reason) {
           if (ended.signal.aborted) return;

@@ -89,7 +89,7 @@ function KeyForm({ onKey }: { onKey: () => void }): JSX.Element {
   );
 }
 
-/** Whether the daemon is away: nothing on the page is newer than that. */
+/** True if the daemon is away: nothing on the page is newer than that. */
 function Away(): JSX.Element | null {
   const [since, setSince] = useState<Date>();
   useEffect(() => {
@@ -145,7 +145,7 @@ function Studio(): JSX.Element {
     unauthorized.addEventListener("401", ask);
     return () => unauthorized.removeEventListener("401", ask);
   }, []);
-  // Whether there are other nodes is asked once: a page of one daemon has no need to ask again.
+  // The daemon is asked once if there are other nodes: a page of one daemon need not ask again.
   const cluster = useLoad(asks ? "asks" : "cluster", (signal) => (asks ? Promise.resolve(undefined) : loadCluster(signal)));
   const hasSeveral = cluster.data?.shared === true || screen === "nodes";
   useFocusOnScreen(`${screen}/${item ?? ""}`);

@@ -142,7 +142,7 @@ function useQueue(only: string | null, assignee: string) {
   return { items, next, error, more, put, reload: () => setAttempt((old) => old + 1) };
 }
 
-/** Whose a step is, in a sentence. */
+/** The person that a step is left to, in a sentence. */
 function nameOf(assignee: string | null): string {
   return assignee === null ? "nobody's" : `for ${visible(assignee, 80)}`;
 }

@@ -32,10 +32,10 @@ const FIND: Record<string, string> = { x: "rejected", b: "backtrack", r: "retry"
 export function Replay(props: {
   at: number;
   total: number;
-  /** Whether the daemon is still reading the run, so that `total` is only what it has read. */
+  /** True if the daemon is still reading the run, so that `total` is only what it has read. */
   hasMore: boolean;
   violations: string[];
-  /** Whether the page follows the newest step; undefined where nothing can come any more. */
+  /** True if the page follows the newest step; undefined where nothing can come any more. */
   follows: boolean | undefined;
   onFollow: (on: boolean) => void;
   onPick: (position: number, replace?: boolean) => void;

@@ -18,7 +18,7 @@ export interface Form {
   task: string;
   difficulty: string;
   index: string;
-  /** Of the instances; empty for those of the benchmark. */
+  /** The seed of generated instances; empty for those of the benchmark. */
   base_seed: string;
   /**
    * The text of each field of the input that was changed; the others are those of the task's

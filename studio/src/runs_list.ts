@@ -82,9 +82,9 @@ interface Loaded {
   next: string | null;
   error: ApiError | undefined;
   isLoading: boolean;
-  /** Whether the daemon has not looked through all runs yet. */
+  /** True if the daemon has not looked through all runs yet. */
   isIncomplete: boolean;
-  /** Whether all pages are there that the list had when it was left. */
+  /** True if all pages are there that the list had when it was left. */
   isBack: boolean;
 }
 
@@ -187,7 +187,7 @@ export function useRuns(filters: Filters): Loaded & { more: () => void; reload: 
         known.length === 0 || runs.some(({ id }) => known.some((old) => old.id === id));
       if (isSearch(filters)) {
         const first = await ask(PAGE);
-        // Of a longer list only what is known is renewed: the order of the rest is the daemon's.
+        // In a longer list, only what is known is renewed: the order of the rest is the daemon's.
         const renewed = known.map((old) => first.find(({ id }) => id === old.id) ?? old);
         const runs = known.length <= PAGE ? first : renewed;
         pause = Math.min(EVERY_MS_MAX, pause * 1.5);

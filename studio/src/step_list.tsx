@@ -74,7 +74,7 @@ export function StepList(props: {
   trajectory: string;
   total: number;
   at: number | null;
-  /** Whether the run's verifier looks at nothing. */
+  /** True if the run's verifier looks at nothing. */
   unchecked: boolean;
   onPick: (position: number) => void;
 }): JSX.Element {

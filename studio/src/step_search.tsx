@@ -21,7 +21,7 @@ export interface Wanted {
   kind: string;
 }
 
-/** Whether a step is among those that are looked for. */
+/** True if a step is among those that are looked for. */
 export function fits(step: Step, { text, kind }: Wanted): boolean {
   const isKind =
     kind === "any" ||

@@ -140,7 +140,7 @@ export function StepView(props: {
   seq: number;
   onSeq?: (seq: number) => void;
   onPosition?: (position: number) => void;
-  /** Whether its review is asked for elsewhere on the page. */
+  /** True if its review is asked for elsewhere on the page. */
   reviewed?: boolean;
   /** Which run it is of, where a page shows two. */
   of?: string;

@@ -253,7 +253,7 @@ export interface StepList {
   steps: Step[];
   total: number | null;
   next: number | null;
-  /** Whether the daemon has not read the run to its end yet: more may follow. */
+  /** True if the daemon has not read the run to its end yet: more may follow. */
   has_more?: boolean;
 }
 

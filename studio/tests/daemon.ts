@@ -22,7 +22,7 @@ export class Daemon {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Of its process. */
+  /** The id of the daemon's process. */
   get pid(): number {
     return this.child?.pid ?? NaN;
   }

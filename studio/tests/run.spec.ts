@@ -255,7 +255,7 @@ test("trees and graphs are drawn, and what a step changed in them is marked", as
   expect(await drawn(keys, 4, "State before")).toBe("Tree: 5 (here) over 3; 3");
   await isAccessible(page);
   expect(await drawn(keys, 4, "State after")).toBe("Tree: 5 (changed) over 3, 8; 3; 8 (changed)");
-  // Of two states, on "a" to the other and back.
+  // Two states: on "a" to the other and back.
   const automaton = { states: 2, alphabet: "ab", delta: [[1, 0], [0, 1]], start: 0, accept: [1], word: "ab" };
   expect(await drawn({ task: "dfa-simulation", input: automaton }, 0, "State before")).toBe(
     "Graph: 0 (here), 1; 0 to 1 by a; 0 to 0 by b; 1 to 0 by a; 1 to 1 by b",

@@ -87,7 +87,7 @@ test("a daemon that is away is asked by one request in turn, and found again by 
   // Ten seconds of its clock, a tenth at a time; each request is answered by then, because nothing
   // listens.
   for (let tenth = 0; tenth < 100; tenth += 1) await page.clock.runFor(100);
-  // Of the pauses 0.5, 1, 2, 4, 8 s, four end within ten seconds.
+  // Four of the pauses 0.5, 1, 2, 4, 8 s end within ten seconds.
   expect(asked.filter((path) => path === "/livez").length).toBeLessThanOrEqual(5);
   expect(asked.length).toBeLessThanOrEqual(20);
   // What was there is still there, and the page says that nothing new comes.
