@@ -89,7 +89,7 @@ function KeyForm({ onKey }: { onKey: () => void }): JSX.Element {
   );
 }
 
-/** True if the daemon is away: nothing on the page is newer than that. */
+/** Says if the daemon is away: nothing on the page is newer than that. */
 function Away(): JSX.Element | null {
   const [since, setSince] = useState<Date>();
   useEffect(() => {
