@@ -1,7 +1,7 @@
 // A choice among the agents of a role that a request may name.
 
 import type { JSX } from "preact";
-import { get } from "./api";
+import { get, query } from "./api";
 import { useLoad } from "./hooks";
 import { Text, some, visible } from "./text";
 import type { Agent } from "./types";
@@ -15,12 +15,12 @@ interface AgentList {
 
 /** Choices that appear together ask once. */
 const SHARED_MS = 5000;
-let shared: { at: number; list: Promise<AgentList> } | undefined;
+let shared: { path: string; at: number; list: Promise<AgentList> } | undefined;
 
-function loadAgents(): Promise<AgentList> {
+function loadAgents(path: string): Promise<AgentList> {
   const now = performance.now();
-  if (shared === undefined || now - shared.at > SHARED_MS) {
-    const asked = { at: now, list: get<AgentList>("/v1/agents") };
+  if (shared === undefined || shared.path !== path || now - shared.at > SHARED_MS) {
+    const asked = { path, at: now, list: get<AgentList>(path) };
     asked.list.catch(() => {
       // A failure is not kept.
       if (shared === asked) shared = undefined;
@@ -74,23 +74,36 @@ export function AgentChoice(props: {
   label: string;
   role: Role;
   value: string;
+  /** The task to solve: the models are those that are asked about it. */
+  task?: string;
   otherwise?: string;
   /** True to say which agents are not offered, and why. */
   explained?: boolean;
   onValue: (value: string) => void;
 }): JSX.Element {
-  const { data } = useLoad("agents", loadAgents);
+  const path = query("/v1/agents", { task: props.task });
+  const { data } = useLoad(path, () => loadAgents(path));
   const known = data?.agents.filter(({ role }) => role === props.role) ?? [];
   const configured = known.find((agent) => agent.default);
   const otherwise =
     configured === undefined ? "as configured" : `${described(configured)}, as configured`;
-  const offered = known.filter(({ allowed, refusal }) => allowed && refusal === null);
-  const isOffered = props.value === "" || offered.some(({ name }) => name === props.value);
+  // The configured one is the first choice already.
+  const hasDefault = props.otherwise === undefined;
+  const offered = known.filter(
+    (agent) => agent.allowed && agent.refusal === null && !(hasDefault && agent.default),
+  );
+  const isConfigured = hasDefault && props.value === configured?.name;
+  const isOffered =
+    isConfigured ||
+    props.value === "" || offered.some(({ name }) => name === props.value);
   return (
     <>
       <label>
         <span>{props.label}</span>
-        <select value={props.value} onChange={(event) => props.onValue(event.currentTarget.value)}>
+        <select
+          value={isConfigured ? "" : props.value}
+          onChange={(event) => props.onValue(event.currentTarget.value)}
+        >
           <option value="">{props.otherwise ?? otherwise}</option>
           {offered.map((agent) => (
             <option key={agent.name} value={agent.name}>

@@ -2,7 +2,7 @@
 // many recorded fields follow from it.
 
 import { jsonText } from "./exact";
-import type { Difference } from "./spec";
+import type { Difference, Spec } from "./spec";
 import { visible, words } from "./text";
 
 export interface Cause {
@@ -66,8 +66,17 @@ function saidOf(key: string, found: Difference[]): string {
   }
 }
 
-/** The differences of two runs by their causes, in the order in which they are found. */
-export function causes(found: Difference[]): Cause[] {
+/** True if agents of the run ask models. */
+function hasModels({ recorded }: Spec): boolean {
+  const { engines, pools } = (recorded ?? {}) as Record<string, object | undefined>;
+  return Object.keys({ ...engines, ...pools }).length > 0;
+}
+
+/**
+ * The differences of two runs by their causes, in the order in which they are found; `second` is
+ * what the second run was accepted with.
+ */
+export function causes(found: Difference[], second: Spec): Cause[] {
   const path = (one: Difference) => one.path.split(".");
   const roles = new Set(
     found.flatMap((one) => {
@@ -81,5 +90,10 @@ export function causes(found: Difference[]): Cause[] {
     const key = belongsTo(one.path, roles);
     groups.set(key, [...(groups.get(key) ?? []), one]);
   }
-  return [...groups].map(([key, of]) => ({ said: saidOf(key, of), found: of }));
+  // Another executor is often wanted for another model.
+  const areSame = !found.some((one) => /^recorded\.(engines|pools)(\.|$)/.test(one.path));
+  return [...groups].map(([key, of]) => {
+    const same = key === "executor" && areSame && hasModels(second) ? ", with the same models" : "";
+    return { said: `${saidOf(key, of)}${same}`, found: of };
+  });
 }

@@ -8,7 +8,7 @@ import { get, query } from "./api";
 import { causes } from "./causes";
 import { Choice } from "./compare_choice";
 import { decided } from "./decisions";
-import { Differences, isUnchecked } from "./essentials";
+import { Differences, isUnchecked, modelsOf } from "./essentials";
 import { sameJson } from "./exact";
 import { useLoad } from "./hooks";
 import { isOver } from "./live";
@@ -110,6 +110,7 @@ function Costs({ a, b }: { a: Run; b: Run }): JSX.Element {
     ["Executor", (run) => <Text of={run.agents.executor} max={60} />],
     ["Verifier", (run) => <Text of={run.agents.verifier} max={60} />],
     ["Coordinator", (run) => <Text of={run.agents.coordinator} max={60} />],
+    ["Models", (run) => <Text of={modelsOf(run).join(", ") || "none"} max={300} />],
     ["Seed", (run) => String(run.seed)],
     ["Proposals", (run) => count(run.proposals)],
     ["Rejected", (run) => count(run.backtracks)],
@@ -317,7 +318,7 @@ function Settings({ a, b }: { a: Run; b: Run }): JSX.Element | null {
         <>
           <p>The second run has</p>
           <ul aria-label="What the second run has">
-            {causes(found).map(({ said }) => (
+            {causes(found, second).map(({ said }) => (
               <li key={said}>{said}</li>
             ))}
           </ul>

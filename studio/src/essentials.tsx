@@ -1,7 +1,7 @@
 // What a run was asked, what came out, and with which settings: the top of its page.
 
-import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { get, getAsSpelled, post } from "./api";
 import { causes } from "./causes";
 import { State } from "./drawing";
@@ -86,6 +86,35 @@ export function useSpec(id: string): Asked & { reload: () => void } {
   return { spec: data, error, reload };
 }
 
+/** A panel that is so low that the steps below it are in sight. A button shows all of it. */
+function Card(props: { title: string; label: string; children: ComponentChildren }): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
+  const [isCut, setCut] = useState(false);
+  const [isWhole, setWhole] = useState(false);
+  useEffect(() => {
+    if (content.current === null) return undefined;
+    const observer = new ResizeObserver(() => {
+      const [inner, outer] = [content.current, box.current];
+      if (inner !== null && outer !== null) setCut(inner.offsetHeight > outer.clientHeight);
+    });
+    observer.observe(content.current);
+    return () => observer.disconnect();
+  }, []);
+  const more = (isCut || isWhole) && (
+    <button class="link" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
+      {isWhole ? "Show less" : "Show all"}
+    </button>
+  );
+  return (
+    <Panel title={props.title} class={`essential ${isWhole ? "whole" : ""}`} actions={more}>
+      <div ref={box} class="inner" tabIndex={0} role="region" aria-label={props.label}>
+        <div ref={content}>{props.children}</div>
+      </div>
+    </Panel>
+  );
+}
+
 /** What a run was asked. */
 export function Question({ spec }: { spec: Spec }): JSX.Element {
   const isProblem = spec.task === "problem";
@@ -96,26 +125,24 @@ export function Question({ spec }: { spec: Spec }): JSX.Element {
   const { statement, input } = spec.input as { statement?: string; input?: unknown };
   const given = isProblem ? input : spec.input;
   return (
-    <Panel title="Question" class="essential">
-      <div class="inner" tabIndex={0} role="region" aria-label="What was asked">
-        {isProblem ? (
-          <p class="statement">
-            <Long of={statement ?? ""} max={2000} />
-          </p>
-        ) : (
-          <p class="statement">
-            {task === undefined ? <Text of={spec.task} max={80} /> : <Quoted text={task.problem} />}{" "}
-            <a href={href(["tasks", spec.task])}>The task</a>
-          </p>
-        )}
-        {given != null && (
-          <>
-            <h3>Input</h3>
-            <State value={given} task={spec.task} input={given} isLow />
-          </>
-        )}
-      </div>
-    </Panel>
+    <Card title="Question" label="What was asked">
+      {isProblem ? (
+        <p class="statement">
+          <Long of={statement ?? ""} max={2000} />
+        </p>
+      ) : (
+        <p class="statement">
+          {task === undefined ? <Text of={spec.task} max={80} /> : <Quoted text={task.problem} />}{" "}
+          <a href={href(["tasks", spec.task])}>The task</a>
+        </p>
+      )}
+      {given != null && (
+        <>
+          <h3>Input</h3>
+          <State value={given} task={spec.task} input={given} isLow />
+        </>
+      )}
+    </Card>
   );
 }
 
@@ -173,31 +200,31 @@ function Comparison({ run, spec }: { run: Run; spec: Spec }): JSX.Element | null
 
 function Answer({ run, spec }: { run: Run; spec: Spec | undefined }): JSX.Element {
   return (
-    <Panel title="Answer" class="essential">
-      <div class="inner" tabIndex={0} role="region" aria-label="What came out">
-        <p class="in-words">
-          <Quoted text={verdictOf(run)} />
-        </p>
-        {spec !== undefined && <Comparison run={run} spec={spec} />}
-        {run.answer !== null && run.answer !== undefined && (
-          <State value={run.answer} task={run.task} input={spec?.input} isLow />
-        )}
-      </div>
-    </Panel>
+    <Card title="Answer" label="What came out">
+      <p class="in-words">
+        <Quoted text={verdictOf(run)} />
+      </p>
+      {spec !== undefined && <Comparison run={run} spec={spec} />}
+      {run.answer !== null && run.answer !== undefined && (
+        <State value={run.answer} task={run.task} input={spec?.input} isLow />
+      )}
+    </Card>
   );
 }
 
 type Setting = [name: string, value: string];
 
-function settingsOf(run: Run, spec: Spec): Setting[] {
-  const { plan, sampling } = spec;
+/** The models that a run asks, those of engines with their digests. */
+export function modelsOf(run: Run): string[] {
   const engines = Object.entries(run.engines ?? {}).map(([name, digest]) =>
     digest === null ? name : `${name} (SHA-256 ${digest.slice(0, 12)}…)`,
   );
-  const models = [
-    ...engines,
-    ...(run.models ?? []).filter((name) => !(name in (run.engines ?? {}))),
-  ];
+  return [...engines, ...(run.models ?? []).filter((name) => !(name in (run.engines ?? {})))];
+}
+
+function settingsOf(run: Run, spec: Spec): Setting[] {
+  const { plan, sampling } = spec;
+  const models = modelsOf(run);
   const most = (value: unknown, unit: string) =>
     String(value) === "0" ? [] : [`${count(value as number | Exact)} ${unit}`];
   const { steps, tokens, completion_tokens, cost = 0, wall_ms } = plan.budget;
@@ -235,36 +262,34 @@ function Settings({ run, spec }: { run: Run; spec: Spec }): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   const { recorded, plan, sampling, overrides } = spec;
   return (
-    <Panel title="Settings" class="essential">
-      <div class="inner" tabIndex={0} role="region" aria-label="With what it ran">
-        <dl class="settings">
-          {settingsOf(run, spec).map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>
-                <Long of={value} max={300} />
-              </dd>
-            </div>
-          ))}
-        </dl>
-        {run.notes.map((note) => (
-          <p key={note} class="small">
-            <Quoted text={note} />
-          </p>
+    <Card title="Settings" label="With what it ran">
+      <dl class="settings">
+        {settingsOf(run, spec).map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>
+              <Long of={value} max={300} />
+            </dd>
+          </div>
         ))}
-        <LabelForm key={run.id} run={run} />
-        <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-          <summary>Every setting</summary>
-          {isOpen && (
-            <Text
-              of={prettyJson({ agents: recorded, plan, sampling, overrides })}
-              max={8000}
-              block
-            />
-          )}
-        </details>
-      </div>
-    </Panel>
+      </dl>
+      {run.notes.map((note) => (
+        <p key={note} class="small">
+          <Quoted text={note} />
+        </p>
+      ))}
+      <LabelForm key={run.id} run={run} />
+      <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>Every setting</summary>
+        {isOpen && (
+          <Text
+            of={prettyJson({ agents: recorded, plan, sampling, overrides })}
+            max={8000}
+            block
+          />
+        )}
+      </details>
+    </Card>
   );
 }
 
@@ -330,7 +355,7 @@ function Again({ parent, spec }: { parent: string; spec: Spec }): JSX.Element | 
     <details class="note">
       <summary>
         Started again from {name}, with{" "}
-        {causes(found)
+        {causes(found, spec)
           .map(({ said }) => said)
           .join("; ")}
       </summary>

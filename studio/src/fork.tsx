@@ -64,6 +64,7 @@ export function Fork({ run, seq }: { run: Run; seq: number }): JSX.Element {
                 key={role}
                 label={`${role[0]?.toUpperCase()}${role.slice(1)}`}
                 role={role}
+                task={run.task}
                 value={agents[role] ?? ""}
                 otherwise={`as before (${run.agents[role]})`}
                 onValue={(name) => setAgents((old) => ({ ...old, [role]: name }))}

@@ -180,6 +180,7 @@ export function NewRun(): JSX.Element {
         role={role}
         value={form[role]}
         explained
+        {...(form.kind !== "problem" && known !== undefined && { task: form.task })}
         onValue={(name) => put({ [role]: name })}
       />
       {refusal(`agents.${role}`)}

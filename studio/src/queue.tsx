@@ -109,6 +109,9 @@ const KEYS: [string, string][] = [
   ["w", "all steps, mine, nobody's"],
 ];
 
+/** The keys that answer. */
+const DECIDING = new Set(["a", "r", "t", "o"]);
+
 function useQueue(only: string | null, assignee: string) {
   const [items, setItems] = useState<Item[]>();
   const [next, setNext] = useState<string | null>(null);
@@ -170,7 +173,8 @@ export function Queue(): JSX.Element {
   const whose = address.get("whose") ?? "";
   const { items, next, error, more, put, reload } = useQueue(only, whose);
   const [at, setAt] = useState(0);
-  const [note, setNote] = useState("");
+  // Notes that are not sent yet, by step: one that is typed waits until somebody comes back.
+  const [notes, setNotes] = useState<Readonly<Record<string, string>>>({});
   const [refused, setRefused] = useState<ApiError>();
   const [said, setSaid] = useState("");
   const [keysOff, setKeysOff] = useKeysOff();
@@ -184,6 +188,7 @@ export function Queue(): JSX.Element {
   const item = all[place];
   const isOpen = (one: Item | undefined) =>
     one !== undefined && one.step.review === null && !sent.has(keyOf(one));
+  const note = item === undefined ? "" : (notes[keyOf(item)] ?? "");
   const open = all.filter(({ step }) => step.review === null).length;
   const present = useRef(all);
   present.current = all;
@@ -195,7 +200,7 @@ export function Queue(): JSX.Element {
   }, [sent.size === 0]);
   const goTo = useCallback((to: number) => {
     setAt(to);
-    setNote("");
+    setSaid("");
     setRefused(undefined);
   }, []);
   const undecidedAfter = (from: number) => {
@@ -216,7 +221,7 @@ export function Queue(): JSX.Element {
       const index = present.current.findIndex((one) => keyOf(one) === keyOf(of));
       if (index >= 0) {
         goTo(index);
-        setNote(reason);
+        setNotes((old) => ({ ...old, [keyOf(of)]: reason }));
       }
       setSaid(`Step ${count(number)} is not marked.`);
       setRefused(asError(refusal));
@@ -228,6 +233,7 @@ export function Queue(): JSX.Element {
     const following = undecidedAfter(place);
     const answer = { item, number: place + 1, isLast: following === undefined, verdict, note };
     setSent((old) => new Set(old).add(keyOf(item)));
+    setNotes((old) => ({ ...old, [keyOf(item)]: "" }));
     sending.current = sending.current.then(() => send(answer));
     if (following === undefined) setRefused(undefined);
     else goTo(following);
@@ -277,7 +283,8 @@ export function Queue(): JSX.Element {
       const what = pressed.current[event.key];
       if (what === undefined) return;
       event.preventDefault();
-      what();
+      // A key that is held down answers one step.
+      if (!event.repeat || !DECIDING.has(event.key)) what();
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
@@ -348,13 +355,16 @@ export function Queue(): JSX.Element {
                 ref={field}
                 value={note}
                 maxLength={NOTE_MAX / 4}
-                onInput={(event) => setNote(event.currentTarget.value)}
+                onInput={(event) => {
+                  const typed = event.currentTarget.value;
+                  setNotes((old) => ({ ...old, [keyOf(item)]: typed }));
+                }}
               />
             </label>
             <Hidden of={note} />
             <div class="actions">
-              <button onClick={() => decide("accept")}>It is right (a)</button>
-              <button onClick={() => decide("reject")}>It is wrong (r)</button>
+              <button onClick={() => decide("accept")}>Right: accept it (a)</button>
+              <button onClick={() => decide("reject")}>Wrong: reject it (r)</button>
               <button disabled={place === 0} onClick={() => keys["p"]?.()}>
                 ‹ Previous (p)
               </button>

@@ -131,6 +131,7 @@ export function Retry({ run }: { run: Run }): JSX.Element {
       {asked === undefined && <button onClick={() => void ask()}>Retry</button>}
       {asked !== undefined && (
         <span class="asks" role="group" aria-label="Try the run again?">
+          <span>
           A new run of the same request with another seed
           {rejected === 0 ? (
             ". Nothing was rejected, so it leaves nothing out."
@@ -148,6 +149,7 @@ export function Retry({ run }: { run: Run }): JSX.Element {
             </>
           )}
           {run.status === "verified" && " This run is verified already."}
+          </span>
           <BudgetFields
             run={run}
             budget={asked.spec.plan.budget}

@@ -48,7 +48,7 @@ export function Review({ run, seq, of = "" }: { run: string; seq: number; of?: s
         </p>
       )}
       <label>
-        Reason, for others
+        Note, for others
         <input value={note} maxLength={1000} onInput={(event) => setNote(event.currentTarget.value)} />
         <Hidden of={note} />
       </label>

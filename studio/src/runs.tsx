@@ -1,7 +1,7 @@
 // The list of runs: live, with its filters in the address.
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { get, post } from "./api";
 import type { ApiError } from "./api";
 import { Excerpts } from "./excerpts";
@@ -183,6 +183,50 @@ const MORE = [
   ["tokens_max", "Tokens to", "number", "any"],
 ] as const;
 
+/** Pause after a key before runs are searched. */
+const TYPING_MS = 300;
+
+/** The text to search for: it is searched while it is typed, and at once with the enter key. */
+function Find({ q }: { q: string }): JSX.Element {
+  const [text, setText] = useState(q);
+  const timer = useRef(0);
+  // The address may change by other ways than this field.
+  const asked = useRef(q);
+  useEffect(() => {
+    if (q === asked.current) return;
+    asked.current = q;
+    setText(q);
+  }, [q]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const search = (typed: string) => {
+    clearTimeout(timer.current);
+    if (typed.trim() === asked.current) return;
+    asked.current = typed.trim();
+    setQuery({ q: asked.current }, true);
+  };
+  return (
+    <>
+      <input
+        type="search"
+        name="q"
+        placeholder="Search id, input, answer and lines"
+        maxLength={400}
+        value={text}
+        onInput={(event) => {
+          const typed = event.currentTarget.value;
+          setText(typed);
+          clearTimeout(timer.current);
+          timer.current = setTimeout(() => search(typed), TYPING_MS);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") search(event.currentTarget.value);
+        }}
+      />
+      <Hidden of={text} />
+    </>
+  );
+}
+
 /** The search, which is in the address like all filters. */
 function Search({ place }: { place: URLSearchParams }): JSX.Element {
   const isUsed = [...MORE.map(([name]) => name), "since", "before"].some((name) => place.has(name));
@@ -191,16 +235,7 @@ function Search({ place }: { place: URLSearchParams }): JSX.Element {
       <div class="filters" role="search">
         <label class="find">
           <span class="hidden">Search</span>
-          <input
-            type="search"
-            name="q"
-            placeholder="Search id, input, answer and lines"
-            maxLength={400}
-            key={place.get("q")}
-            defaultValue={place.get("q") ?? ""}
-            onChange={(event) => setQuery({ q: event.currentTarget.value.trim() })}
-          />
-          <Hidden of={place.get("q") ?? ""} />
+          <Find q={place.get("q") ?? ""} />
         </label>
         <label>
           Order

@@ -30,9 +30,12 @@ const FIELDS = [
 const ENDS = ["verified", "unrefuted", "unverified", "failed", "cancelled"] as const;
 
 /** What the tables show beside a name; figures begin with #. */
+/** The column of bars. */
+const RELATIVE = "Relative to the largest";
+
 const COLUMNS = [
   "#Runs",
-  "Share",
+  RELATIVE,
   "#Verified",
   "#Of those over",
   "#Failed",
@@ -42,7 +45,7 @@ const COLUMNS = [
   "#Run time",
 ];
 
-/** A share of the largest of a column, as a bar. */
+/** A figure beside the largest of its column, as a bar. */
 function Share({ of, most }: { of: number; most: number }): JSX.Element {
   return (
     <svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
@@ -201,7 +204,7 @@ function Outcomes({ of, to }: { of: Figures; to: (more: Filters) => string }): J
   const most = Math.max(...outcomes.map(([, runs]) => runs));
   return (
     <Panel title="What ended the runs">
-      <Table name="What ended the runs" columns={["Outcome", "#Runs", "Share"]}>
+      <Table name="What ended the runs" columns={["Outcome", "#Runs", RELATIVE]}>
         {outcomes.map(([outcome, runs]) => (
           <tr key={outcome}>
             <th scope="row">{outcomeOf(outcome)}</th>
@@ -229,7 +232,8 @@ function Constraints({
   const most = Math.max(...of.map(({ lines }) => lines));
   return (
     <Panel title="What refused lines">
-      <Table name="What refused lines" columns={["Constraint", "Task", "#Lines", "Share"]}>
+      <p class="muted small">A line that breaks several constraints counts for each of them.</p>
+      <Table name="What refused lines" columns={["Constraint", "Task", "#Lines", RELATIVE]}>
         {of.map(({ task, constraint, lines }) => (
           <tr key={`${task} ${constraint}`}>
             <th scope="row">

@@ -164,7 +164,7 @@ test("a flagged step is answered", async ({ daemon, watched: page }) => {
   await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&at=0`);
   const flagged = (await (await fetch(`${daemon.url}/v1/runs/${id}/find?trajectory=1.0&what=flag`)).json()) as { position: number };
   await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&at=${flagged.position}`);
-  await page.getByLabel("Reason, for others").fill("looks wrong to me");
+  await page.getByLabel("Note, for others").fill("looks wrong to me");
   await page.getByRole("button", { name: "It is wrong" }).click();
   await expect(page.locator(".review")).toContainText(/Rejected by local.*looks wrong to me/);
   await isAccessible(page);

@@ -61,6 +61,12 @@ fn a_definition_that_requests_may_choose_runs_with_its_own_model() {
     let llama = agent(&daemon, "executor", "llama");
     assert!(llama["refusal"].as_str().unwrap().contains("not running"), "{llama}");
 
+    // Among many models, the one that is asked about the task.
+    let asked = daemon.get("/v1/agents?task=heap-sort").body;
+    let asked = asked["agents"].as_array().unwrap().iter();
+    let mut asked = asked.filter(|agent| agent["name"] == "llama" && agent["role"] == "executor");
+    assert_eq!(asked.next().unwrap()["models"], json!(["prime-sorts"]));
+
     let request = json!({
         "task": "heap-sort", "difficulty": "easy", "index": 1, "fanout": 1,
         "agents": {"executor": "sorter"},

@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::background::in_background;
 use super::error::{ApiError, method_not_allowed};
+use super::parameters::parse_query;
 use super::request_context::owner_of;
 use super::state::State;
 use super::uploads::{UploadedModule, delete, modules_of, upload};
@@ -348,6 +349,15 @@ pub struct AgentInfo {
     pub refusal: Option<String>,
 }
 
+/// Which agents to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct AgentsQuery {
+    /// A task: `models` has only those that are asked about it.
+    pub task: Option<String>,
+}
+
 /// All implementations and definitions.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AgentList {
@@ -357,18 +367,24 @@ pub struct AgentList {
 /// Lists the implementations and definitions of the roles, and which of them a request may choose.
 #[utoipa::path(
     get, path = "/v1/agents", tag = "catalog", operation_id = "list_agents",
+    params(AgentsQuery),
     responses((status = 200, description = "All implementations and definitions", body = AgentList)),
 )]
-pub async fn agents(state: web::Data<State>) -> HttpResponse {
+pub async fn agents(
+    state: web::Data<State>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let wanted: AgentsQuery = parse_query(&request)?;
     let app = state.runs.app();
     let mut agents = Vec::new();
-    list_role::<ExecutorAgent>(&app, &mut agents);
-    list_role::<VerifierAgent>(&app, &mut agents);
-    list_role::<CoordinatorAgent>(&app, &mut agents);
-    HttpResponse::Ok().json(AgentList { agents })
+    let task = wanted.task.as_deref();
+    list_role::<ExecutorAgent>(&app, task, &mut agents);
+    list_role::<VerifierAgent>(&app, task, &mut agents);
+    list_role::<CoordinatorAgent>(&app, task, &mut agents);
+    Ok(HttpResponse::Ok().json(AgentList { agents }))
 }
 
-fn list_role<A: RoleOptions>(app: &App, list: &mut Vec<AgentInfo>) {
+fn list_role<A: RoleOptions>(app: &App, task: Option<&str>, list: &mut Vec<AgentInfo>) {
     let settings = app.settings();
     let default = A::section(settings).implementation_name();
     let (_, named) = settings.server.allowed(A::ROLE);
@@ -379,7 +395,7 @@ fn list_role<A: RoleOptions>(app: &App, list: &mut Vec<AgentInfo>) {
             role: A::ROLE.name().to_owned(),
             default: listed.name == default,
             allowed,
-            models: settings.models_of(A::ROLE, &listed.name),
+            models: settings.models_of(A::ROLE, &listed.name, task),
             refusal: usable.err().map(|error| error.to_string()),
             options: settings
                 .agent::<A>(&listed.name)

@@ -1,6 +1,7 @@
 //! The agents that a request may choose by name, and the models that agents ask.
 
 use super::agents::{CoordinatorAgent, ExecutorAgent, VerifierAgent};
+use super::engine_names::first_that_knows;
 use super::resolve::{Agent, RoleOptions};
 use super::sections::{Server, Settings};
 use prime_protocol::Role;
@@ -32,17 +33,18 @@ impl Settings {
     }
 
     /// The models that an agent and its members ask, in the order in which they are configured: the
-    /// names of engines' files without their ending, and those that servers know.
+    /// names of engines' files without their ending, and those that servers know. With a task, only
+    /// the engine that is asked about it counts.
     #[must_use]
-    pub fn models_of(&self, role: Role, name: &str) -> Vec<String> {
+    pub fn models_of(&self, role: Role, name: &str, task: Option<&str>) -> Vec<String> {
         match role {
-            Role::Executor => self.models_of_agent::<ExecutorAgent>(name),
-            Role::Verifier => self.models_of_agent::<VerifierAgent>(name),
-            Role::Coordinator => self.models_of_agent::<CoordinatorAgent>(name),
+            Role::Executor => self.models_of_agent::<ExecutorAgent>(name, task),
+            Role::Verifier => self.models_of_agent::<VerifierAgent>(name, task),
+            Role::Coordinator => self.models_of_agent::<CoordinatorAgent>(name, task),
         }
     }
 
-    fn models_of_agent<A: RoleOptions>(&self, name: &str) -> Vec<String> {
+    fn models_of_agent<A: RoleOptions>(&self, name: &str, task: Option<&str>) -> Vec<String> {
         let mut models: Vec<String> = Vec::new();
         let mut add = |model: String| {
             if !models.contains(&model) {
@@ -50,7 +52,13 @@ impl Settings {
             }
         };
         self.walk::<A>(name, &mut |_, agent| {
-            for engine in agent.engines().iter().filter_map(|engine| self.engines.get(engine)) {
+            let engines = agent.engines().iter().filter_map(|engine| self.engines.get(engine));
+            let mut engines: Vec<_> = engines.collect();
+            if let Some(task) = task {
+                let asked = first_that_knows(&engines, |engine| engine.has_learnt(task)).copied();
+                engines = asked.into_iter().collect();
+            }
+            for engine in engines {
                 let file = engine.model.file_stem().unwrap_or(engine.model.as_os_str());
                 add(file.to_string_lossy().into_owned());
             }
