@@ -44,9 +44,10 @@ function saidOf(key: string, found: Difference[]): string {
       ? `other options or files of the ${key}`
       : `another ${key}: ${change(name)}`;
   }
-  const instance = at("task") ?? at("instance");
+  const [task, instance] = [at("task"), at("instance")];
   switch (key) {
     case "input":
+      if (task !== undefined) return `another task: ${change(task)}`;
       return instance === undefined ? "another input" : `another instance: ${change(instance)}`;
     case "sampling.seed":
       return `another seed${found[0] === undefined ? "" : `: ${change(found[0])}`}`;

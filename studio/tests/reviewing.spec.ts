@@ -42,6 +42,11 @@ test("flagged steps are decided with keys alone", async ({ daemon, watched: page
   await page.keyboard.press("m");
   await page.keyboard.type("7 is not next to 3");
   await page.keyboard.press("Escape");
+  // What was typed waits for its step.
+  await page.keyboard.press("n");
+  await expect(page.getByLabel("Note, for others")).toHaveValue("");
+  await page.keyboard.press("p");
+  await expect(page.getByLabel("Note, for others")).toHaveValue("7 is not next to 3");
   await page.keyboard.press("r");
   await expect(heading).toContainText("3 of ");
   await page.keyboard.press("n");
@@ -95,7 +100,12 @@ test("keys that are typed faster than the daemon answers meet one step after the
     if (asked === 2) await route.fulfill({ status: 503, json: { error: { message: "is busy" } } });
     else await route.continue();
   });
-  await page.keyboard.type("arra");
+  await page.keyboard.type("ar");
+  // A key that is held down answers one step.
+  await page.keyboard.down("r");
+  await page.keyboard.down("r");
+  await page.keyboard.up("r");
+  await page.keyboard.press("a");
   await expect(heading).toContainText("5 of ");
   await page.keyboard.press("p");
   await expect(page.locator(".review")).toContainText("being marked…");
@@ -245,6 +255,16 @@ test("a run that is over is tried again without what was rejected", { tag: "@fir
   const made = new URL(page.url()).pathname.split("/").at(-1) as string;
   await daemon.finished(made);
   expect(await daemon.record(made)).toMatchObject({ retry_of: id });
+  // Its settings are cut, and shown on demand.
+  const settings = page.getByRole("region", { name: "Settings", exact: true });
+  const hidden = () =>
+    settings
+      .getByRole("region", { name: "With what it ran" })
+      .evaluate((box) => box.scrollHeight - box.clientHeight);
+  await settings.getByRole("button", { name: "Show all" }).click();
+  await expect.poll(hidden).toBe(0);
+  await settings.getByRole("button", { name: "Show less" }).click();
+  await expect.poll(hidden).toBeGreaterThan(0);
   // The new run leads back to the old one.
   await page.getByRole("navigation", { name: "Where you are" }).getByRole("link", { name: id }).click();
   await expect(page).toHaveURL(new RegExp(id));

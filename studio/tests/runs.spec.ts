@@ -46,6 +46,13 @@ test("a search shows where it found its words, and an own input names its run", 
   await expect(row.locator(".excerpts li").last()).toHaveText("Line: cmp 1 2");
   await expect(row.locator("mark")).toHaveText(["418", "cmp 1 2"]);
   await isAccessible(page);
+  // It is searched while somebody types, too; and the field goes with the address.
+  await page.getByRole("searchbox", { name: "Search" }).fill("3,418");
+  await expect(row.locator("mark")).toHaveText(["3,418"]);
+  await expect(page.getByRole("searchbox", { name: "Search" })).toBeFocused();
+  await page.getByRole("link", { name: "Runs", exact: true }).click();
+  await expect(page.getByRole("searchbox", { name: "Search" })).toHaveValue("");
+  await expect(row.locator("mark")).toHaveCount(0);
   await row.getByRole("link").first().click();
   await expect(page.locator("h1")).toHaveText('{"a":[3,418,2]}');
 });
