@@ -33,7 +33,20 @@ function belongsTo(path: string, roles: ReadonlySet<string>): string {
   if (first === "recorded") return [...roles][0] ?? `recorded.${second}`;
   if (first === "task" || first === "instance" || first === "input") return "input";
   if (first === "plan" && second === "learnt") return "plan.learnt";
+  if (first === "forked_from") return first;
   return path;
+}
+
+/** In words, which run the second one begins with. */
+function forked(found: Difference[]): string {
+  const of = (name: string) => found.find(({ path }) => path === `forked_from.${name}`)?.b;
+  const whole = found.find(({ path }) => path === "forked_from")?.b as
+    | { run?: unknown; seq?: unknown }
+    | undefined;
+  const [run, seq] = [whole?.run ?? of("run"), whole?.seq ?? of("seq")];
+  if (run === undefined && seq === undefined) return "no beginning of another run";
+  const events = seq === undefined ? "" : `, up to event ${shown(seq)}`;
+  return `the beginning of ${run === undefined ? "the same run" : shown(run)}${events}`;
 }
 
 function saidOf(key: string, found: Difference[]): string {
@@ -51,6 +64,10 @@ function saidOf(key: string, found: Difference[]): string {
       return instance === undefined ? "another input" : `another instance: ${change(instance)}`;
     case "sampling.seed":
       return `another seed${found[0] === undefined ? "" : `: ${change(found[0])}`}`;
+    case "forked_from":
+      return forked(found);
+    case "retry_of":
+      return `another origin: ${shown(found[0]?.b)} is tried again`;
     case "plan.basis":
       return "verdicts that rest on other checks";
     case "plan.learnt":

@@ -16,6 +16,9 @@ test("a fork is compared with its parent", { tag: "@firefox" }, async ({ daemon,
   await expect(page.getByText(/the same for [\d,]+ steps, then different/).first()).toBeVisible();
   await expect(page.locator(".side-by-side .step-view")).toHaveCount(2);
   await isAccessible(page);
+  await expect(page.getByRole("list", { name: "What the second run has" })).toContainText(
+    `the beginning of ${id}, up to event`,
+  );
   await picture(page, "compare");
   // Any step of both can be seen side by side.
   const compared = (await (await fetch(`${daemon.url}/v1/compare?a=${id}&b=${fork}`)).json()) as { trajectories: { same: number }[] };
