@@ -94,8 +94,7 @@ export function AgentChoice(props: {
   );
   const isConfigured = hasDefault && props.value === configured?.name;
   const isOffered =
-    isConfigured ||
-    props.value === "" || offered.some(({ name }) => name === props.value);
+    isConfigured || props.value === "" || offered.some(({ name }) => name === props.value);
   return (
     <>
       <label>

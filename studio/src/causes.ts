@@ -1,16 +1,9 @@
-// What two runs differ in, as a person would say it: one change of an agent is one difference, though
-// many recorded fields follow from it.
+// What two runs differ in, as a person would say it: one change of an agent is one difference,
+// though many recorded fields follow from it.
 
 import { jsonText } from "./exact";
 import type { Difference, Spec } from "./spec";
 import { visible, words } from "./text";
-
-export interface Cause {
-  /** In words, without direction characters. */
-  said: string;
-  /** The fields in which it shows. */
-  found: Difference[];
-}
 
 const ROLES = ["executor", "verifier", "coordinator"];
 
@@ -91,16 +84,15 @@ function hasModels({ recorded }: Spec): boolean {
 }
 
 /**
- * The differences of two runs by their causes, in the order in which they are found; `second` is
- * what the second run was accepted with.
+ * The differences of two runs by their causes, in words without direction characters, in the order
+ * in which they are found; `second` is what the second run was accepted with.
  */
-export function causes(found: Difference[], second: Spec): Cause[] {
-  const path = (one: Difference) => one.path.split(".");
+export function causes(found: Difference[], second: Spec): string[] {
   const roles = new Set(
-    found.flatMap((one) => {
-      const [first, second = ""] = path(one);
+    found.flatMap(({ path }) => {
+      const [first, role = ""] = path.split(".");
       const isAgent = first === "agents" || first === "recorded";
-      return isAgent && ROLES.includes(second) ? [second] : [];
+      return isAgent && ROLES.includes(role) ? [role] : [];
     }),
   );
   const groups = new Map<string, Difference[]>();
@@ -112,6 +104,6 @@ export function causes(found: Difference[], second: Spec): Cause[] {
   const areSame = !found.some((one) => /^recorded\.(engines|pools)(\.|$)/.test(one.path));
   return [...groups].map(([key, of]) => {
     const same = key === "executor" && areSame && hasModels(second) ? ", with the same models" : "";
-    return { said: `${saidOf(key, of)}${same}`, found: of };
+    return `${saidOf(key, of)}${same}`;
   });
 }

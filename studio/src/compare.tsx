@@ -318,7 +318,7 @@ function Settings({ a, b }: { a: Run; b: Run }): JSX.Element | null {
         <>
           <p>The second run has</p>
           <ul aria-label="What the second run has">
-            {causes(found, second).map(({ said }) => (
+            {causes(found, second).map((said) => (
               <li key={said}>{said}</li>
             ))}
           </ul>

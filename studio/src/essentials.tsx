@@ -355,9 +355,7 @@ function Again({ parent, spec }: { parent: string; spec: Spec }): JSX.Element | 
     <details class="note">
       <summary>
         Started again from {name}, with{" "}
-        {causes(found, spec)
-          .map(({ said }) => said)
-          .join("; ")}
+        {causes(found, spec).join("; ")}
       </summary>
       <Differences found={found} names={["Before", "Now"]} />
     </details>

@@ -1,5 +1,5 @@
-// A new try of a run without what was rejected in it. It starts a run, so the button asks first, says
-// what is left out, and offers another budget.
+// A new try of a run without what was rejected in it. It starts a run, so the button asks first,
+// says what is left out, and offers another budget.
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -68,7 +68,9 @@ function BudgetFields(props: {
         </span>
       )}
       <details>
-        <summary>{spent.length > 0 ? "Its other limits" : "Its budget stays, unless changed"}</summary>
+        <summary>
+          {spent.length > 0 ? "Its other limits" : "Its budget stays, unless changed"}
+        </summary>
         <span class="filters">{LIMITS.filter((limit) => !spent.includes(limit)).map(field)}</span>
       </details>
     </>
@@ -132,23 +134,23 @@ export function Retry({ run }: { run: Run }): JSX.Element {
       {asked !== undefined && (
         <span class="asks" role="group" aria-label="Try the run again?">
           <span>
-          A new run of the same request with another seed
-          {rejected === 0 ? (
-            ". Nothing was rejected, so it leaves nothing out."
-          ) : (
-            <>
-              , without what was rejected at each state: {some(rejected, "line")}
-              {found.slice(0, NAMED_MAX).map(([name, lines], at) => (
-                <span key={name}>
-                  {at === 0 ? " (" : ", "}
-                  <Text of={name} max={60} /> {count(lines)}
-                </span>
-              ))}
-              {found.length > NAMED_MAX && ` and ${some(found.length - NAMED_MAX, "constraint")}`}
-              {found.length > 0 && ")"}.
-            </>
-          )}
-          {run.status === "verified" && " This run is verified already."}
+            A new run of the same request with another seed
+            {rejected === 0 ? (
+              ". Nothing was rejected, so it leaves nothing out."
+            ) : (
+              <>
+                , without what was rejected at each state: {some(rejected, "line")}
+                {found.slice(0, NAMED_MAX).map(([name, lines], at) => (
+                  <span key={name}>
+                    {at === 0 ? " (" : ", "}
+                    <Text of={name} max={60} /> {count(lines)}
+                  </span>
+                ))}
+                {found.length > NAMED_MAX && ` and ${some(found.length - NAMED_MAX, "constraint")}`}
+                {found.length > 0 && ")"}.
+              </>
+            )}
+            {run.status === "verified" && " This run is verified already."}
           </span>
           <BudgetFields
             run={run}

@@ -395,7 +395,7 @@ fn list_role<A: RoleOptions>(app: &App, task: Option<&str>, list: &mut Vec<Agent
             role: A::ROLE.name().to_owned(),
             default: listed.name == default,
             allowed,
-            models: settings.models_of(A::ROLE, &listed.name, task),
+            models: settings.models_of::<A>(&listed.name, task),
             refusal: usable.err().map(|error| error.to_string()),
             options: settings
                 .agent::<A>(&listed.name)

@@ -1,6 +1,5 @@
 //! The agents that a request may choose by name, and the models that agents ask.
 
-use super::agents::{CoordinatorAgent, ExecutorAgent, VerifierAgent};
 use super::engine_names::first_that_knows;
 use super::resolve::{Agent, RoleOptions};
 use super::sections::{Server, Settings};
@@ -36,15 +35,7 @@ impl Settings {
     /// names of engines' files without their ending, and those that servers know. With a task, only
     /// the engine that is asked about it counts.
     #[must_use]
-    pub fn models_of(&self, role: Role, name: &str, task: Option<&str>) -> Vec<String> {
-        match role {
-            Role::Executor => self.models_of_agent::<ExecutorAgent>(name, task),
-            Role::Verifier => self.models_of_agent::<VerifierAgent>(name, task),
-            Role::Coordinator => self.models_of_agent::<CoordinatorAgent>(name, task),
-        }
-    }
-
-    fn models_of_agent<A: RoleOptions>(&self, name: &str, task: Option<&str>) -> Vec<String> {
+    pub fn models_of<A: RoleOptions>(&self, name: &str, task: Option<&str>) -> Vec<String> {
         let mut models: Vec<String> = Vec::new();
         let mut add = |model: String| {
             if !models.contains(&model) {
